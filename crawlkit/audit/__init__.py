@@ -1,0 +1,1 @@
+"""What tables say about a site: pure functions and their statistics."""

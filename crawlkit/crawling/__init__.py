@@ -1,0 +1,1 @@
+"""A crawl and its folder."""
