@@ -1,0 +1,103 @@
+"""Readers of the tables that live in the database: URLs and records."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.database import read_only
+from crawlkit.crawling.frontier import STATES
+from crawlkit.crawling.schema import COLUMNS, arrow_schema, to_frame
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["read_records", "read_urls", "records_to_arrow", "urls_to_arrow"]
+
+_URLS = (
+    "SELECT urls.url, coalesce(urls.key, urls.url), urls.hash, hosts.name, urls.depth, "
+    "urls.state, urls.reason, urls.score, parents.url, urls.id, urls.source "
+    "FROM urls JOIN hosts ON hosts.id = urls.host LEFT JOIN urls AS parents "
+    "ON parents.id = urls.found_on ORDER BY urls.id"
+)
+_RECORDS = (
+    "SELECT record_id, version_key, id, url, content_hash, first_seen, last_changed, data "
+    "FROM records ORDER BY url, id"
+)
+
+
+def urls_to_arrow(connection: sqlite3.Connection) -> pa.Table:
+    """Return every URL ever found, in order of discovery."""
+    import pyarrow as pa
+
+    schema = arrow_schema("urls")
+    cursor = connection.execute(_URLS)
+    pieces: list[pa.Table] = []
+    while rows := cursor.fetchmany(50_000):
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        columns[5] = [STATES[state] for state in columns[5]]
+        arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+        pieces.append(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.concat_tables(pieces) if pieces else schema.empty_table()
+
+
+def read_urls(folder: Path) -> pd.DataFrame:
+    """Return the table ``urls`` of a crawl folder as it is at this moment."""
+    with read_only(folder) as connection:
+        arrow = urls_to_arrow(connection)
+    return to_frame("urls", arrow)
+
+
+def _record_rows(connection: sqlite3.Connection) -> tuple[list[list[Any]], list[dict[str, Any]]]:
+    columns: list[list[Any]] = [[] for _ in COLUMNS["records"]]
+    own: list[dict[str, Any]] = []
+    for *fixed, data in connection.execute(_RECORDS):
+        fixed[5] = int(fixed[5] * 1e6)
+        fixed[6] = int(fixed[6] * 1e6)
+        for column, value in zip(columns, fixed, strict=True):
+            column.append(value)
+        own.append(json.loads(data))
+    return columns, own
+
+
+def records_to_arrow(connection: sqlite3.Connection) -> pa.Table:
+    """Return the records with the extractor's own columns behind the fixed ones.
+
+    A column whose values do not share one type is written as JSON text. A name that is already
+    taken gets an underscore behind it.
+    """
+    import pyarrow as pa
+
+    schema = arrow_schema("records")
+    columns, own = _record_rows(connection)
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+    names = list(schema.names)
+    for name in dict.fromkeys(name for row in own for name in row):
+        values = [row.get(name) for row in own]
+        try:
+            array = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            array = pa.array([None if v is None else json.dumps(v) for v in values], pa.string())
+        while name in names:
+            name += "_"  # noqa: PLW2901 - the extractor's name gives way
+        names.append(name)
+        arrays.append(array)
+    return pa.table(arrays, names=names)
+
+
+def read_records(folder: Path) -> pd.DataFrame:
+    """Return the table ``records`` of a crawl folder, ordered by URL and id."""
+    with read_only(folder) as connection:
+        arrow = records_to_arrow(connection)
+    fixed = to_frame("records", arrow.select(list(COLUMNS["records"])))
+    extra = arrow.drop_columns(list(COLUMNS["records"]))
+    if not extra.num_columns:
+        return fixed
+    import pandas as pd
+
+    frame: pd.DataFrame = pd.concat([fixed, extra.to_pandas()], axis=1)
+    return frame

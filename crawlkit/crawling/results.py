@@ -1,0 +1,271 @@
+"""From one HTTP response to everything that a commit writes: pure work, done by the workers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.archive import compress
+from crawlkit.crawling.records import Record, extract_records
+from crawlkit.crawling.schema import COLUMNS
+from crawlkit.web.fetch import is_retryable
+from crawlkit.web.fingerprint import body_hash, clean_text, text_hash
+from crawlkit.web.html import Link, Page, parse_page
+from crawlkit.web.urls import Address, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from crawlkit.crawling.frontier import Lease
+    from crawlkit.web.fetch import Response
+    from crawlkit.web.urls import LinkResolver
+
+    Extractor = Callable[[Page], Iterable[Mapping[str, Any]]]
+
+__all__ = ["Event", "PageResult", "digest", "page_values", "transport_facts"]
+
+# Links that lead on. Others (hreflang and feeds, say) are kept as rows and not followed.
+_FOLLOWED = frozenset(("anchor", "area", "frame", "pagination", "canonical", "redirect"))
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_MISLABELED = ("", "text/plain", "application/octet-stream", "application/xml", "text/xml")
+
+
+@dataclass(slots=True)
+class Event:
+    """A row of ``events``, before it has a time."""
+
+    kind: str
+    url: str | None = None
+    host: str | None = None
+    detail: str | None = None
+
+
+@dataclass(slots=True)
+class OutLink:
+    """A resolved link: where it leads, whether to go there, and the link as it was found."""
+
+    address: Address
+    link: Link
+    follow: bool
+
+
+@dataclass(slots=True)
+class PageResult:
+    """What came of a lease; the engine writes it in one transaction.
+
+    ``outcome`` is ``done``, ``failed``, ``retry`` (ask again later) or ``returned`` (not asked
+    after all).
+    """
+
+    lease: Lease
+    response: Response
+    started: float
+    outcome: str
+    page: dict[str, Any] = field(default_factory=dict)
+    links: list[OutLink] = field(default_factory=list)
+    canonical: Address | None = None
+    body: tuple[str, str, int, bytes] | None = None
+    headers: str = "[]"
+    records: list[Record] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+def digest(
+    lease: Lease,
+    response: Response,
+    *,
+    started: float,
+    resolver: LinkResolver,
+    retries: int = 0,
+    links_per_page: int | None = None,
+    keep_body: bool = True,
+    extractor: Extractor | None = None,
+) -> PageResult:
+    """Turn a response into a result: facts, links, records, compressed body.
+
+    Parameters
+    ----------
+    lease
+        The lease that the response answers.
+    response
+        What came back.
+    started
+        Monotonic seconds at which the request started.
+    resolver
+        Resolves links and makes their keys.
+    retries
+        Times that a failure may be tried again.
+    links_per_page
+        Links kept of one page.
+    keep_body
+        Whether the body is kept.
+    extractor
+        Gives records for a page.
+    """
+    if response.error == "interrupted" or (
+        response.error == "body_too_large" and lease.byte_budget is not None
+    ):
+        return PageResult(lease, response, started, "returned")
+    if is_retryable(response):
+        if lease.tries < retries:
+            return PageResult(lease, response, started, "retry")
+        outcome = "failed"
+    else:
+        outcome = "done" if response.error is None else "failed"
+    result = PageResult(lease, response, started, outcome)
+    result.page = transport_facts(lease, response)
+    if response.location is not None:
+        _take_redirect(result, resolver)
+    elif response.error is None and response.body:
+        _take_body(result, resolver, links_per_page, extractor, keep_body=keep_body)
+    return result
+
+
+def transport_facts(lease: Lease, response: Response) -> dict[str, Any]:
+    """Return what is known of a page without looking into its body."""
+    headers = response.headers
+    return {
+        "url": lease.url,
+        "key": lease.key,
+        "url_hash": lease.hash,
+        "host": lease.host.name,
+        "depth": lease.depth,
+        "status": response.status,
+        "error": response.error,
+        "content_type": _clean(response.content_type),
+        "size": len(response.body) if response.error is None else None,
+        "wire_bytes": response.wire_bytes,
+        "fetched_at": int(response.started_at * 1e6),
+        "elapsed": response.elapsed,
+        "etag": _clean(headers.get("etag")),
+        "last_modified": _http_date(headers.get("last-modified")),
+        "links_found": 0,
+        "new_urls": 0,
+        "attempts": lease.tries + 1,
+        "flags": list(response.flags) or None,
+    }
+
+
+def _clean(text: str | None) -> str | None:
+    return clean_text(text) if text else None
+
+
+def _http_date(value: str | None) -> int | None:
+    """Return an HTTP date as UTC microseconds, or None for one that is none."""
+    if not value:
+        return None
+    try:
+        return int(parsedate_to_datetime(value).timestamp() * 1e6)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def _take_redirect(result: PageResult, resolver: LinkResolver) -> None:
+    target = result.response.location or ""
+    result.page["redirected_to"] = clean_text(target)
+    link = Link(
+        href=clean_text(result.response.headers.get("location") or target),
+        position=0, region=None, text=None, rel=None, kind="redirect",
+    )  # fmt: skip
+    address = resolver.resolve(target, result.lease.url)
+    if isinstance(address, Refusal):
+        result.page["error"] = f"redirect_{address.reason}"
+        result.outcome = "failed"
+        return
+    result.page["links_found"] = 1
+    result.page["redirected_to"] = address.url
+    result.links = [OutLink(address, link, follow=True)]
+
+
+def _take_body(
+    result: PageResult,
+    resolver: LinkResolver,
+    links_per_page: int | None,
+    extractor: Extractor | None,
+    *,
+    keep_body: bool,
+) -> None:
+    response = result.response
+    hashed = body_hash(response.body)
+    result.page["body_hash"] = hashed
+    if keep_body:
+        result.body = (hashed, *compress(response.body))
+        result.headers = json.dumps(
+            [[name, clean_text(value)] for name, value in response.headers.items()]
+        )
+    if _may_be_html(response):
+        page = parse_page(
+            response.body,
+            url=result.lease.url,
+            content_type=response.content_type,
+            headers=response.headers,
+            links_per_page=links_per_page,
+        )
+        _take_page(result, page, resolver)
+        if extractor is not None and page.error is None and response.status == 200:
+            result.records, problem = extract_records(page, extractor, result.lease.host.name)
+            if problem is not None:
+                event = Event("extractor_failed", result.lease.url, result.lease.host.name, problem)
+                result.events.append(event)
+
+
+def _may_be_html(response: Response) -> bool:
+    kind = (response.content_type or "").split(";")[0].strip().lower()
+    if kind in _HTML_TYPES:
+        return True
+    # A page without a type, or with a lazy one, is one if it looks so: browsers sniff too.
+    start = response.body[:512].lstrip().lower()
+    return kind in _MISLABELED and start.startswith((b"<!doctype html", b"<html"))
+
+
+def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
+    row = result.page
+    if page.error is not None:
+        row["error"] = page.error
+    if page.error == "not_html":
+        return
+    row.update(
+        title=page.title,
+        description=page.description,
+        h1=page.h1,
+        lang=page.lang,
+        words=page.words,
+        canonicals=list(page.canonicals) or None,
+        robots=page.robots,
+        indexable=page.indexable,
+        hreflang=[{"lang": lang, "url": url} for lang, url in page.hreflang] or None,
+        links_found=page.links_found,
+        text_hash=text_hash(page.main_text),
+        text_hash_by=page.text_hash_by,
+    )
+    resolve = resolver.for_page(page.base_url)
+    if page.canonical is not None:
+        canonical = resolve(page.canonical)
+        if isinstance(canonical, Address):
+            row["canonical"] = canonical.url
+            result.canonical = canonical
+    links = result.links
+    not_http = 0
+    for link in page.links:
+        address = resolve(link.href)
+        if isinstance(address, Refusal):
+            not_http += 1
+        else:
+            links.append(OutLink(address, link, link.kind in _FOLLOWED))
+    skipped = page.skipped_links
+    if skipped:
+        detail = f"{skipped} links beyond limits.links_per_page"
+        result.events.append(
+            Event("links_per_page", result.lease.url, result.lease.host.name, detail)
+        )
+
+
+PAGE_COLUMNS = tuple(COLUMNS["pages"])
+
+
+def page_values(page: Mapping[str, Any]) -> list[Any]:
+    """Return a page's facts as a row in the order of the columns."""
+    get = page.get
+    return [get(name) for name in PAGE_COLUMNS]

@@ -1,0 +1,111 @@
+"""The numbers that tell how a crawl stands, straight from its database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.frontier import STATES
+from crawlkit.crawling.writer import Counters, load_meta
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["summarize"]
+
+
+def summarize(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Return counts, the reason of the end, and what lies beyond each limit.
+
+    Returns
+    -------
+    dict
+        ``stop_reason`` (null while a crawl runs or after a kill), ``finished``, ``urls`` (count
+        by state), ``pages`` (URLs asked for), ``excluded`` and ``failed`` (count by reason),
+        ``requests``, ``bytes``, ``seconds``, ``hosts``, ``records``, ``beyond`` (URLs past each
+        limit), ``last_run`` and ``hints``.
+    """
+    ask = connection.execute
+    states = dict.fromkeys(STATES, 0)
+    for state, count in ask("SELECT state, count(*) FROM urls GROUP BY state"):
+        states[STATES[state]] = count
+    settings = load_meta(connection, "settings") or {}
+    stop = load_meta(connection, "stop") or {}
+    counters = Counters.load(connection)
+    excluded = _by_reason(connection, 4)
+    result: dict[str, Any] = {
+        "order": settings.get("order", {}).get("name"),
+        "stop_reason": stop.get("reason"),
+        "finished": stop.get("reason") == "finished" and not states["pending"],
+        "pages": ask("SELECT count(*) FROM urls WHERE leases > 0").fetchone()[0],
+        "urls": states,
+        "excluded": excluded,
+        "failed": _by_reason(connection, 3),
+        "hosts": ask("SELECT count(*) FROM hosts WHERE asked").fetchone()[0],
+        "records": ask("SELECT count(*) FROM records").fetchone()[0],
+        "requests": counters.fetches,
+        "retries": counters.retries,
+        "bytes": counters.bytes,
+        "seconds": round(counters.seconds, 3),
+        "beyond": _beyond(settings, stop, states, excluded, counters),
+        "last_run": load_meta(connection, "last_run"),
+    }
+    result["hints"] = _hints(connection, result)
+    return result
+
+
+def _by_reason(connection: sqlite3.Connection, state: int) -> dict[str, int]:
+    return dict(
+        connection.execute(
+            "SELECT coalesce(reason, 'unknown'), count(*) FROM urls WHERE state = ? "
+            "GROUP BY reason ORDER BY count(*) DESC, reason",
+            (state,),
+        ).fetchall()
+    )
+
+
+def _beyond(
+    settings: dict[str, Any],
+    stop: dict[str, Any],
+    states: dict[str, int],
+    excluded: dict[str, int],
+    counters: Counters,
+) -> dict[str, int]:
+    """Return how many URLs lie beyond each limit that was set and reached."""
+    beyond: dict[str, int] = {}
+    if settings.get("max_depth") is not None:
+        beyond["max_depth"] = excluded.get("depth", 0)
+    if (settings.get("limits") or {}).get("known_urls") is not None:
+        beyond["known_urls"] = counters.not_kept
+    reason = stop.get("reason")
+    if reason in ("max_pages", "pages_per_host", "bytes", "seconds"):
+        beyond[reason] = states["pending"]
+    return beyond
+
+
+def _hints(connection: sqlite3.Connection, summary: dict[str, Any]) -> list[str]:
+    """Return what the reader may want to do next, in words."""
+    hints: list[str] = []
+    last = summary["last_run"] or {}
+    if summary["finished"] and last and not last.get("requests"):
+        hints.append("Nothing was left to do: every URL in scope has been asked for.")
+    if summary["stop_reason"] in ("max_pages", "pages_per_host", "bytes", "seconds"):
+        name = summary["stop_reason"]
+        hints.append(f"Stopped at the limit {name}; crawl.resume({name}=...) goes on from here.")
+    elif summary["urls"]["pending"] and summary["stop_reason"] != "finished":
+        hints.append("Not finished; the same call, or crawl.resume(), goes on from here.")
+    lost = connection.execute(
+        "SELECT targets.url FROM urls AS targets JOIN urls AS seeds ON seeds.id = targets.found_on "
+        "WHERE targets.state = 4 AND targets.reason = 'scope' AND targets.source = 'redirect' "
+        "AND seeds.source = 'seed' LIMIT 1"
+    ).fetchone()
+    if lost is not None:
+        hints.append(
+            f"A seed redirects to {lost[0]}, which is out of scope; start from there, or pass "
+            f"scope='site'."
+        )
+    if summary["excluded"].get("robots_unreachable"):
+        hints.append(
+            "robots.txt could not be had, so its host was left alone (RFC 9309); "
+            "crawl.retry('robots_unreachable') asks again."
+        )
+    return hints

@@ -1,0 +1,311 @@
+"""Parquet segments: how they are written, found and read.
+
+Finished rows first wait in the database's ``buffer``, written with the result they belong to.
+When enough wait, they become one segment per table: written under a name that starts with a dot,
+synced, renamed, and then listed in ``segments`` in the transaction that empties the buffer. A
+reader takes the list and the buffer from one snapshot of the database, so it sees each row once
+at any moment; a file that is not listed does not exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.database import read_only, transaction
+from crawlkit.crawling.faults import point
+from crawlkit.crawling.schema import COLUMNS, arrow_schema, empty_frame, to_frame
+from crawlkit.errors import StorageFailed
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = [
+    "SEGMENTED",
+    "clean_folder",
+    "compact",
+    "flush_buffer",
+    "read_link_targets",
+    "read_table",
+]
+
+# Tables that grow by appending rows.
+SEGMENTED = ("pages", "links", "fetches", "changes", "events")
+_LINK_COLUMNS = tuple(name for name in COLUMNS["links"] if name != "source")
+# Results decoded at a time, and rows of a compacted row group: both bound the memory in use.
+_CHUNK = 200
+_ROW_GROUP = 65_536
+
+
+# -- rows to Arrow -------------------------------------------------------------------------
+
+
+def buffer_to_arrow(rows: Iterable[str]) -> dict[str, pa.Table]:
+    """Return Arrow tables of the rows that are waiting in the buffer, given as JSON."""
+    plain: dict[str, list[list[Any]]] = {name: [] for name in SEGMENTED if name != "links"}
+    links: list[list[Any]] = [[] for _ in COLUMNS["links"]]
+    for text in rows:
+        tables: dict[str, Any] = json.loads(text)
+        for name, found in tables.items():
+            if name != "links":
+                plain[name].extend(found)
+                continue
+            source, *columns = found
+            links[0].extend([source] * len(columns[0]))
+            for column, values in zip(links[1:], columns, strict=True):
+                column.extend(values)
+    result = {
+        name: _arrow_table(name, [list(column) for column in zip(*found, strict=True)])
+        for name, found in plain.items()
+        if found
+    }
+    if links[0]:
+        result["links"] = _arrow_table("links", links)
+    return result
+
+
+def _arrow_table(name: str, columns: list[list[Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = arrow_schema(name)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in a folder durable."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _new_segment(path: Path, table: str, fault: str) -> Iterator[Any]:
+    """Give a Parquet writer; the file gets its name only when it is whole and on the disk."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(exist_ok=True)
+    hidden = path.with_name("." + path.name)
+    try:
+        with hidden.open("wb") as file:
+            with pq.ParquetWriter(file, arrow_schema(table), compression="zstd") as writer:
+                yield writer
+            file.flush()
+            os.fsync(file.fileno())
+        point(f"{fault}.written")
+        hidden.replace(path)
+        sync_folder(path.parent)
+        point(f"{fault}.renamed")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            hidden.unlink()
+        raise StorageFailed(
+            f"{path} cannot be written: {error}. The rows are safe in the database; free some "
+            f"space and run the same call again."
+        ) from error
+
+
+def _next_number(connection: sqlite3.Connection) -> int:
+    last = connection.execute(
+        "SELECT max(name) FROM (SELECT substr(name, -14) AS name FROM segments)"
+    )
+    name = last.fetchone()[0]
+    return 1 if name is None else int(name[:6]) + 1
+
+
+def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
+    """Turn all waiting rows into one segment per table; return how many results that were.
+
+    Raises
+    ------
+    StorageFailed
+        The disk refused a write; the rows stay in the buffer.
+    """
+    last = connection.execute("SELECT max(seq) FROM buffer").fetchone()[0]
+    if last is None:
+        return 0
+    number = _next_number(connection)
+    written: dict[str, int] = {}
+    with contextlib.ExitStack() as open_files:
+        writers: dict[str, Any] = {}
+        for chunk in _chunks(connection, last):
+            for name, table in buffer_to_arrow(chunk).items():
+                if name not in writers:
+                    path = folder / name / f"part-{number:06d}.parquet"
+                    writers[name] = open_files.enter_context(_new_segment(path, name, "segment"))
+                writers[name].write_table(table)
+                written[name] = written.get(name, 0) + table.num_rows
+    with transaction(connection):
+        for name, rows in written.items():
+            connection.execute(
+                "INSERT INTO segments (name, tablename, first_seq, rows) VALUES (?, ?, ?, ?)",
+                (f"{name}/part-{number:06d}.parquet", name, number, rows),
+            )
+        count = connection.execute("DELETE FROM buffer WHERE seq <= ?", (last,)).rowcount
+    point("segment.recorded")
+    return count
+
+
+def _chunks(connection: sqlite3.Connection, last: int) -> Iterator[list[str]]:
+    cursor = connection.execute("SELECT rows FROM buffer WHERE seq <= ? ORDER BY seq", (last,))
+    while rows := cursor.fetchmany(_CHUNK):
+        yield [row[0] for row in rows]
+
+
+def compact(connection: sqlite3.Connection, folder: Path) -> None:
+    """Join the segments of each table into one with large row groups.
+
+    The old files go only after the new one is recorded; a reader that has just listed them looks
+    again.
+    """
+    for table in SEGMENTED:
+        old = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
+            )
+        ]
+        if len(old) < 2:
+            continue
+        number = _next_number(connection)
+        name = f"{table}/part-{number:06d}.parquet"
+        rows = 0
+        with _new_segment(folder / name, table, "compact") as writer:
+            for group in _row_groups(folder, old, table):
+                writer.write_table(group, row_group_size=_ROW_GROUP)
+                rows += group.num_rows
+        with transaction(connection):
+            connection.execute("DELETE FROM segments WHERE tablename = ?", (table,))
+            connection.execute(
+                "INSERT INTO segments (name, tablename, first_seq, rows) VALUES (?, ?, ?, ?)",
+                (name, table, number, rows),
+            )
+        point("compact.recorded")
+        for gone in old:
+            (folder / gone).unlink(missing_ok=True)
+
+
+def _row_groups(folder: Path, names: list[str], table: str) -> Iterator[pa.Table]:
+    """Yield the rows of many segments in large pieces."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema(table)
+    waiting: list[pa.Table] = []
+    rows = 0
+    for name in names:
+        with pq.ParquetFile(folder / name) as file:
+            for index in range(file.num_row_groups):
+                piece = file.read_row_group(index).cast(schema)
+                waiting.append(piece)
+                rows += piece.num_rows
+                if rows >= _ROW_GROUP:
+                    yield pa.concat_tables(waiting)
+                    waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def clean_folder(connection: sqlite3.Connection, folder: Path) -> list[str]:
+    """Remove files that a death left behind unrecorded; return their names."""
+    listed = {row[0] for row in connection.execute("SELECT name FROM segments")}
+    gone: list[str] = []
+    for table in SEGMENTED:
+        for path in (folder / table).glob("*"):
+            name = f"{table}/{path.name}"
+            if path.is_file() and name not in listed and path.name.endswith(".parquet"):
+                path.unlink(missing_ok=True)
+                gone.append(name)
+    return gone
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def read_table(folder: Path, table: str) -> pd.DataFrame:
+    """Return a table of a crawl folder as it is at this moment, each row once.
+
+    Parameters
+    ----------
+    folder
+        The crawl folder; a crawl may be running in it.
+    table
+        ``"pages"``, ``"links"``, ``"fetches"``, ``"changes"`` or ``"events"``.
+    """
+    for _ in range(10):
+        try:
+            arrow = _read_once(folder, table)
+        except FileNotFoundError:  # compacted away between the list and the file: look again
+            continue
+        break
+    else:
+        arrow = _read_once(folder, table)
+    if arrow is None:
+        return empty_frame(table)
+    frame = to_frame(table, arrow)
+    if table == "pages":
+        frame = _latest(frame)
+    return frame
+
+
+def _read_once(folder: Path, table: str) -> pa.Table | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with read_only(folder) as connection:
+        names = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
+            )
+        ]
+        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
+    schema = arrow_schema(table)
+    parts = [pq.read_table(folder / name, partitioning=None).cast(schema) for name in names]
+    buffered = buffer_to_arrow(waiting).get(table)
+    if buffered is not None:
+        parts.append(buffered)
+    return pa.concat_tables(parts) if parts else None
+
+
+def read_link_targets(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield source, target and kind of every link kept, without loading them all at once."""
+    import pyarrow.parquet as pq
+
+    columns = ["source", "target", "kind"]
+    with read_only(folder) as connection:
+        names = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM segments WHERE tablename = 'links' ORDER BY first_seq"
+            )
+        ]
+        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
+    for name in names:
+        with pq.ParquetFile(folder / name) as file:
+            for batch in file.iter_batches(columns=columns):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    table = buffer_to_arrow(waiting).get("links")
+    if table is not None:
+        yield from zip(*(table[name].to_pylist() for name in columns), strict=True)
+
+
+def _latest(pages: pd.DataFrame) -> pd.DataFrame:
+    """Keep each page's latest row; the rows are in the order of the fetches."""
+    if pages["url"].is_unique:
+        return pages
+    return pages.drop_duplicates("url", keep="last").reset_index(drop=True)

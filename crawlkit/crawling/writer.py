@@ -1,0 +1,312 @@
+"""What one commit writes: results, links, new URLs, scores, records, bodies and "done" together."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.archive import save_response
+from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
+from crawlkit.crawling.records import upsert_records
+from crawlkit.crawling.results import PAGE_COLUMNS, Event, OutLink, PageResult, page_values
+from crawlkit.order.base import FoundPage
+from crawlkit.web.fetch import backoff_seconds
+from crawlkit.web.urls import url_hash
+
+if TYPE_CHECKING:
+    import random
+    import sqlite3
+
+    from crawlkit.crawling.settings import Settings
+    from crawlkit.web.fetch import Response
+
+__all__ = ["Counters", "ResultWriter"]
+
+_NEW_URLS = PAGE_COLUMNS.index("new_urls")
+_FOUND_ON = PAGE_COLUMNS.index("found_on")
+_ROUND = PAGE_COLUMNS.index("round")
+_SEQ = PAGE_COLUMNS.index("seq")
+_KEY = PAGE_COLUMNS.index("key")
+_HASH = PAGE_COLUMNS.index("url_hash")
+
+# Failures that say something about the host, not about the one URL.
+_HOST_FAILURES = frozenset(
+    (
+        "timeout",
+        "connect_refused",
+        "connect_timeout",
+        "connect_failed",
+        "dns_failed",
+        "dns_not_found",
+        "network_failed",
+    )
+)
+_HOST_STATUSES = frozenset((429, 503))
+# Failures in a row after which nothing more is asked of a host.
+HOST_GIVES_UP = 10
+
+
+@dataclass(slots=True)
+class Counters:
+    """Running totals of a crawl, saved with every commit."""
+
+    fetches: int = 0
+    buffered: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    not_kept: int = 0
+    new_urls: int = 0
+    retries: int = 0
+    round: int = 0
+
+    @classmethod
+    def load(cls, connection: sqlite3.Connection) -> Counters:
+        """Read the saved totals."""
+        row = connection.execute("SELECT value FROM meta WHERE name = 'counters'").fetchone()
+        saved = {} if row is None else json.loads(row[0])
+        return cls(**{f.name: saved[f.name] for f in fields(cls) if f.name in saved})
+
+    def save(self, connection: sqlite3.Connection) -> None:
+        """Write the totals, inside the caller's transaction."""
+        save_meta(connection, "counters", asdict(self))
+
+
+def save_meta(connection: sqlite3.Connection, name: str, value: object) -> None:
+    """Write a named value, inside the caller's transaction."""
+    connection.execute(
+        "INSERT INTO meta (name, value) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, json.dumps(value)),
+    )
+
+
+def load_meta(connection: sqlite3.Connection, name: str) -> Any:
+    """Return a named value, or ``None``."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else json.loads(row[0])
+
+
+class ResultWriter:
+    """Writes results; every method runs inside the caller's transaction.
+
+    Parameters
+    ----------
+    connection
+        The writing connection.
+    frontier
+        The frontier that the results change.
+    settings
+        What the crawl was told.
+    counters
+        The crawl's totals.
+    draw
+        Random draws for the jitter of waits.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        frontier: Frontier,
+        settings: Settings,
+        counters: Counters,
+        draw: random.Random,
+    ) -> None:
+        self._connection = connection
+        self._frontier = frontier
+        self._settings = settings
+        self._counters = counters
+        self._draw = draw
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def append(self, rows: dict[str, Any]) -> None:
+        """Append rows of any tables to the buffer."""
+        self._counters.buffered += 1
+        self._connection.execute(
+            "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
+            (self._counters.buffered, json.dumps(rows, ensure_ascii=False, separators=(",", ":"))),
+        )
+
+    def event(self, event: Event) -> None:
+        """Write one event."""
+        self.append({"events": [self._event_row(event)]})
+
+    def _event_row(self, event: Event) -> list[Any]:
+        return [int(time.time() * 1e6), event.kind, event.url, event.host, event.detail]
+
+    def fetch_row(
+        self, response: Response, host: str, attempt: int, new_urls: int | None
+    ) -> list[Any]:
+        """Count a request and return its row of ``fetches``."""
+        counters = self._counters
+        counters.fetches += 1
+        counters.bytes += response.wire_bytes
+        return [
+            counters.fetches, response.url, host, int(response.started_at * 1e6),
+            response.elapsed, response.status, response.error, response.wire_bytes, attempt,
+            counters.round, new_urls, self._frontier.known,
+            self._frontier.pending + self._frontier.leased,
+        ]  # fmt: skip
+
+    # -- results ---------------------------------------------------------------------------
+
+    def write(self, result: PageResult) -> None:
+        """Write everything that came of a lease; a result whose lease is no longer valid is not."""
+        lease, frontier = result.lease, self._frontier
+        frontier.end_request(lease.host, started=result.started)
+        if not frontier.owns(lease):
+            return
+        if result.outcome == "returned":
+            frontier.give_back(lease)
+            fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, None)
+            self.append({"fetches": [fetch]})
+            return
+        if result.outcome == "retry":
+            self._write_retry(result)
+            return
+        links, link_ids, new_urls = self._write_links(result)
+        state = DONE if result.outcome == "done" else FAILED
+        frontier.close_lease(lease, state, result.page.get("error") or _status_reason(result))
+        self._judge_host(result)
+        if self._settings.canonical == "merge" and result.canonical is not None:
+            self._merge(result)
+        self._buffer_page(result, links, new_urls)
+        if result.records:
+            upsert_records(self._connection, result.records, result.response.started_at)
+        self._tell_ordering(result, link_ids)
+
+    def _buffer_page(self, result: PageResult, links: list[list[Any]], new_urls: int) -> None:
+        lease = result.lease
+        fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, new_urls)
+        values = page_values(result.page)
+        values[_NEW_URLS] = new_urls
+        values[_FOUND_ON] = self._address_of(lease.found_on)
+        values[_ROUND] = self._counters.round
+        values[_SEQ] = fetch[0]
+        rows: dict[str, Any] = {"pages": [values], "fetches": [fetch]}
+        if links[0]:
+            rows["links"] = [lease.url, *links]
+        if result.events:
+            rows["events"] = [self._event_row(event) for event in result.events]
+        self.append(rows)
+        if self._settings.keep_bodies:
+            save_response(
+                self._connection, lease.id, fetch[0],
+                status=result.response.status, headers=result.headers, body=result.body,
+            )  # fmt: skip
+
+    def _address_of(self, page_id: int | None) -> str | None:
+        if page_id is None:
+            return None
+        row = self._connection.execute("SELECT url FROM urls WHERE id = ?", (page_id,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _write_links(self, result: PageResult) -> tuple[list[list[Any]], list[int], int]:
+        """Take the links in; return them as columns, the ids they lead to, and the number new."""
+        lease, frontier = result.lease, self._frontier
+        cached, enter = frontier.seen.cached, frontier.enter
+        host = lease.host.name
+        ids: dict[int, None] = {}
+        new_count = 0
+        targets: list[str] = []
+        internal: list[bool] = []
+        new: list[bool] = []
+        for out in result.links:
+            address = out.address
+            redirect = out.link.kind == "redirect"
+            depth = lease.depth if redirect else lease.depth + 1
+            known = cached(address.url)
+            is_new = False
+            if known is None or depth < known.depth:
+                known, is_new = self._enter(enter, out, depth, redirect=redirect, page_id=lease.id)
+            if known is None:
+                targets.append(address.url)
+            else:
+                targets.append(known.url)
+                if out.follow:
+                    ids[known.id] = None
+            internal.append(address.host == host)
+            new.append(is_new)
+            new_count += is_new
+        ids.pop(lease.id, None)
+        found = [out.link for out in result.links]
+        columns: list[list[Any]] = [
+            targets,
+            [link.href for link in found],
+            [link.position for link in found],
+            [link.region for link in found],
+            [link.text for link in found],
+            [link.rel for link in found],
+            [link.kind for link in found],
+            internal,
+            new,
+        ]
+        self._counters.new_urls += new_count
+        self._counters.not_kept = frontier.not_kept
+        return columns, list(ids), new_count
+
+    @staticmethod
+    def _enter(enter: Any, out: OutLink, depth: int, *, redirect: bool, page_id: int) -> Any:
+        source = "redirect" if redirect else "link"
+        return enter(Found(out.address, depth, source, page_id, out.follow))
+
+    def _tell_ordering(self, result: PageResult, link_ids: list[int]) -> None:
+        lease = result.lease
+        page = FoundPage(lease.id, lease.url, lease.host.name, lease.depth, lease.source)
+        self._frontier.downloaded(page, link_ids if result.outcome == "done" else [])
+
+    # -- failures --------------------------------------------------------------------------
+
+    def _write_retry(self, result: PageResult) -> None:
+        lease, response = result.lease, result.response
+        self._counters.retries += 1
+        wait = response.retry_after
+        if wait is None:
+            wait = backoff_seconds(lease.tries, draw=self._draw.random)
+        reason = response.error or f"http_{response.status}"
+        self._frontier.park(lease, wait, reason)
+        self._judge_host(result)
+        fetch = self.fetch_row(response, lease.host.name, lease.tries + 1, None)
+        self.append(
+            {"fetches": [fetch], "events": [self._event_row(event) for event in result.events]}
+        )
+
+    def _judge_host(self, result: PageResult) -> None:
+        """Let a host that is in trouble wait, and give up one that stays so."""
+        response, host = result.response, result.lease.host
+        if response.retry_after is not None and response.status in (429, 503):
+            self._frontier.pause_host(host, response.retry_after)
+        if response.error in _HOST_FAILURES or response.status in _HOST_STATUSES:
+            host.failures += 1
+            if host.failures >= HOST_GIVES_UP:
+                given_up = self._frontier.exclude_host(host, "host_unreachable")
+                detail = f"{host.failures} failures in a row; {given_up} URLs set aside"
+                result.events.append(Event("host_given_up", None, host.name, detail))
+            elif response.retry_after is None:
+                wait = backoff_seconds(host.failures - 1, draw=self._draw.random)
+                self._frontier.pause_host(host, wait)
+        elif response.error is None:
+            host.failures = 0
+
+    # -- canonical -------------------------------------------------------------------------
+
+    def _merge(self, result: PageResult) -> None:
+        """Let a page's own canonical, on the same host, become its key."""
+        lease, canonical = result.lease, result.canonical
+        if canonical is None or canonical.host != lease.host.name or canonical.key == lease.key:
+            return
+        seen = self._frontier.seen
+        hashed = url_hash(canonical.key)
+        other = seen.find(canonical, hashed)
+        seen.add_alias(lease.key, lease.id if other is None else other.id)
+        self._connection.execute(
+            "UPDATE urls SET key = ?, hash = ? WHERE id = ?", (canonical.key, hashed, lease.id)
+        )
+        result.page["key"] = canonical.key
+        result.page["url_hash"] = hashed
+
+
+def _status_reason(result: PageResult) -> str | None:
+    return f"http_{result.response.status}" if result.outcome == "failed" else None
