@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.version import __version__
+
 if TYPE_CHECKING:
     from crawlkit import lab
     from crawlkit.crawling.api import Crawl, crawl, open_crawl
@@ -78,6 +80,7 @@ __all__ = [
     "SettingsChanged",
     "StorageFailed",
     "UrlRules",
+    "__version__",
     "crawl",
     "lab",
     "normalize_url",
@@ -93,10 +96,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("crawlkit")
     if name == "lab":
         return import_module("crawlkit.lab")
     if name in _HOMES:
@@ -107,4 +106,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

@@ -180,7 +180,7 @@ def run_crawl(
     on_engine: Callable[[Engine], None] | None = None,
 ) -> str:
     """Own the folder, crawl until an end, and leave its tables in order; return the reason."""
-    with open_session(folder, settings, seeds, create=True) as session:
+    with open_session(folder, settings, seeds, to_crawl=True) as session:
         engine = Engine(
             folder,
             session.connection,

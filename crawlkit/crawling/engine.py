@@ -20,6 +20,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
 from crawlkit.crawling.faults import point
 from crawlkit.crawling.frontier import Lease
@@ -176,6 +177,8 @@ class Engine:
             The disk refused a write; what was committed is safe.
         """
         try:
+            if self._settings.keep_bodies:
+                compress(b"")  # its library loads now, so that no page in hand waits for it
             self._start_worker()
             while not self._ended.wait(tick):
                 if on_tick is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.database import read_only
 from crawlkit.crawling.frontier import STATES
-from crawlkit.crawling.schema import COLUMNS, arrow_schema, to_frame
+from crawlkit.crawling.schema import COLUMNS, arrow_schema, read_json_rows, to_frame
 
 if TYPE_CHECKING:
     import sqlite3
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["read_records", "read_urls", "records_to_arrow", "urls_to_arrow"]
 
+# SQLite makes the JSON and Arrow reads it, so that a million rows never become Python objects.
 _URLS = (
-    "SELECT urls.url, coalesce(urls.key, urls.url), urls.hash, hosts.name, urls.depth, "
-    "urls.state, urls.reason, urls.score, parents.url, urls.id, urls.source "
+    "SELECT json_object('url', urls.url, 'key', coalesce(urls.key, urls.url), "
+    "'url_hash', urls.hash, 'host', hosts.name, 'depth', urls.depth, 'state', "
+    f"CASE urls.state {' '.join(f'WHEN {n} THEN {s!r}' for n, s in enumerate(STATES))} END, "
+    "'reason', urls.reason, 'score', urls.score, 'found_on', parents.url, "
+    "'found_seq', urls.id, 'source', urls.source) "
     "FROM urls JOIN hosts ON hosts.id = urls.host LEFT JOIN urls AS parents "
     "ON parents.id = urls.found_on ORDER BY urls.id"
 )
@@ -37,11 +41,8 @@ def urls_to_arrow(connection: sqlite3.Connection) -> pa.Table:
     schema = arrow_schema("urls")
     cursor = connection.execute(_URLS)
     pieces: list[pa.Table] = []
-    while rows := cursor.fetchmany(50_000):
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        columns[5] = [STATES[state] for state in columns[5]]
-        arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
-        pieces.append(pa.Table.from_arrays(arrays, schema=schema))
+    while rows := cursor.fetchmany(20_000):
+        pieces.append(read_json_rows([row[0] for row in rows], schema))
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
 
 

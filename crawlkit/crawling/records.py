@@ -48,7 +48,8 @@ def make_record(fields: Mapping[str, Any], *, site: str, url: str) -> Record:
     if natural is None or natural == "":
         raise ValueError("a record needs an 'id', its natural key; none was given")
     own = {str(name): value for name, value in fields.items() if name != "id"}
-    data = json.dumps(own, sort_keys=True, ensure_ascii=True, default=_plain, allow_nan=False)
+    data = json.dumps(own, sort_keys=True, ensure_ascii=False, default=_plain, allow_nan=False)
+    data = data.encode("utf-8", "replace").decode()  # no encoding holds a lone surrogate
     record_id = _hash(site, str(natural))
     content_hash = _hash(data)
     return Record(record_id, _hash(record_id, content_hash), str(natural), url, content_hash, data)

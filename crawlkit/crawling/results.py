@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.records import Record, extract_records
-from crawlkit.crawling.schema import COLUMNS
 from crawlkit.web.fetch import is_retryable
 from crawlkit.web.fingerprint import body_hash, clean_text, text_hash
 from crawlkit.web.html import Link, Page, parse_page
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     Extractor = Callable[[Page], Iterable[Mapping[str, Any]]]
 
-__all__ = ["Event", "PageResult", "digest", "page_values", "transport_facts"]
+__all__ = ["Event", "PageResult", "digest", "transport_facts"]
 
 # Links that lead on. Others (hreflang and feeds, say) are kept as rows and not followed.
 _FOLLOWED = frozenset(("anchor", "area", "frame", "pagination", "canonical", "redirect"))
@@ -260,12 +259,3 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         result.events.append(
             Event("links_per_page", result.lease.url, result.lease.host.name, detail)
         )
-
-
-PAGE_COLUMNS = tuple(COLUMNS["pages"])
-
-
-def page_values(page: Mapping[str, Any]) -> list[Any]:
-    """Return a page's facts as a row in the order of the columns."""
-    get = page.get
-    return [get(name) for name in PAGE_COLUMNS]

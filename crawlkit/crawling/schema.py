@@ -6,13 +6,24 @@ that a running crawl need not load Arrow before it writes its first segment.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "TABLE_VERSION", "arrow_schema", "empty_frame", "to_frame"]
+__all__ = [
+    "COLUMNS",
+    "TABLE_VERSION",
+    "arrow_schema",
+    "empty_frame",
+    "read_json_rows",
+    "to_frame",
+    "to_json",
+]
 
 TABLE_VERSION = 1
 
@@ -154,6 +165,32 @@ def arrow_schema(table: str) -> pa.Schema:
     }
     columns = [(name, types[kind]) for name, kind in COLUMNS[table].items()]
     return pa.schema(columns, metadata={"crawlkit.table": f"{table}:{TABLE_VERSION}"})
+
+
+def to_json(value: object) -> str:
+    """Return JSON that SQLite and Arrow can hold: what no encoding holds becomes ``?``."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "replace").decode()
+    return text
+
+
+def read_json_rows(rows: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Return JSON objects, one a row, as an Arrow table of a schema."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    text = "\n".join(rows).encode()
+    return arrow_json.read_json(
+        pa.BufferReader(text),
+        # One block holds all rows: a row must not be cut in two.
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=arrow_json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="ignore"
+        ),
+    )
 
 
 def to_frame(table: str, arrow: pa.Table) -> pd.DataFrame:

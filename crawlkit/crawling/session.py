@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,9 +11,10 @@ from crawlkit.crawling.frontier import Found, Frontier
 from crawlkit.crawling.lock import LOCK_NAME, FolderLock
 from crawlkit.crawling.results import Event
 from crawlkit.crawling.revive import judge_again, take_in_dropped
+from crawlkit.crawling.schema import to_json
 from crawlkit.crawling.settings import SETTINGS_VERSION, Scope, Settings
 from crawlkit.crawling.tables import clean_folder
-from crawlkit.crawling.writer import Counters, load_meta, save_meta
+from crawlkit.crawling.writer import Counters, event_row, load_meta, save_meta
 from crawlkit.errors import BadSetting, FolderUnusable
 from crawlkit.web.urls import registered_domain
 
@@ -97,7 +97,7 @@ def _entries(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def open_session(
-    folder: Path, settings: Settings, seeds: Sequence[Seed] = (), *, create: bool = False
+    folder: Path, settings: Settings, seeds: Sequence[Seed] = (), *, to_crawl: bool = False
 ) -> Iterator[Session]:
     """Own a folder for a while: take the lock, recover from the last death, apply settings.
 
@@ -109,8 +109,8 @@ def open_session(
         Checked settings, which the folder keeps.
     seeds
         Seeds to add; known ones change nothing.
-    create
-        Whether to make the folder.
+    to_crawl
+        Whether a crawl begins: the folder is made if it is not there, and the last end forgotten.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def open_session(
     """
     with contextlib.ExitStack() as cleanup:
         try:
-            if create:
+            if to_crawl:
                 folder.mkdir(parents=True, exist_ok=True)
             lock = FolderLock(folder)
         except OSError as error:
@@ -131,11 +131,16 @@ def open_session(
         cleanup.callback(lock.release)
         connection = open_for_writing(folder)
         cleanup.callback(connection.close)
-        yield _recover(folder, connection, settings, seeds)
+        yield _recover(folder, connection, settings, seeds, to_crawl=to_crawl)
 
 
 def _recover(
-    folder: Path, connection: sqlite3.Connection, settings: Settings, seeds: Sequence[Seed]
+    folder: Path,
+    connection: sqlite3.Connection,
+    settings: Settings,
+    seeds: Sequence[Seed],
+    *,
+    to_crawl: bool,
 ) -> Session:
     old = load_meta(connection, "settings")
     counters = Counters.load(connection)
@@ -151,7 +156,8 @@ def _recover(
         save_meta(connection, "settings", settings.to_dict())
         save_meta(connection, "scope_hosts", sorted(scope.hosts))
         save_meta(connection, "opened", time.time())
-        connection.execute("DELETE FROM meta WHERE name = 'stop'")
+        if to_crawl:
+            connection.execute("DELETE FROM meta WHERE name = 'stop'")
         added = _add_seeds(frontier, seeds)
         if old is not None and (added or _entry_rules(old) != _entry_rules(settings.to_dict())):
             judge_again(connection, frontier)
@@ -160,10 +166,9 @@ def _recover(
                 counters.not_kept = frontier.not_kept
         for event in _recovery_events(freed, gone):
             counters.buffered += 1
-            row = [int(time.time() * 1e6), event.kind, event.url, event.host, event.detail]
             connection.execute(
                 "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
-                (counters.buffered, json.dumps({"events": [row]})),
+                (counters.buffered, to_json({"events": [event_row(event)]})),
             )
         counters.save(connection)
     return Session(folder, connection, frontier, counters)

@@ -10,18 +10,23 @@ at any moment; a file that is not listed does not exist.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.database import read_only, transaction
 from crawlkit.crawling.faults import point
-from crawlkit.crawling.schema import COLUMNS, arrow_schema, empty_frame, to_frame
+from crawlkit.crawling.schema import (
+    COLUMNS,
+    arrow_schema,
+    empty_frame,
+    read_json_rows,
+    to_frame,
+)
 from crawlkit.errors import StorageFailed
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -38,45 +43,74 @@ __all__ = [
 
 # Tables that grow by appending rows.
 SEGMENTED = ("pages", "links", "fetches", "changes", "events")
-_LINK_COLUMNS = tuple(name for name in COLUMNS["links"] if name != "source")
+_LISTED = ("fetches", "changes", "events")
 # Results decoded at a time, and rows of a compacted row group: both bound the memory in use.
 _CHUNK = 200
 _ROW_GROUP = 65_536
 
 
 # -- rows to Arrow -------------------------------------------------------------------------
+#
+# A row of the buffer is one JSON object: ``pages`` an object, ``links`` an object of lists,
+# ``fetches``, ``changes`` and ``events`` lists of objects. Arrow reads it without making a Python
+# object of each value, and without loading pandas into a running crawl.
 
 
-def buffer_to_arrow(rows: Iterable[str]) -> dict[str, pa.Table]:
-    """Return Arrow tables of the rows that are waiting in the buffer, given as JSON."""
-    plain: dict[str, list[list[Any]]] = {name: [] for name in SEGMENTED if name != "links"}
-    links: list[list[Any]] = [[] for _ in COLUMNS["links"]]
-    for text in rows:
-        tables: dict[str, Any] = json.loads(text)
-        for name, found in tables.items():
-            if name != "links":
-                plain[name].extend(found)
-                continue
-            source, *columns = found
-            links[0].extend([source] * len(columns[0]))
-            for column, values in zip(links[1:], columns, strict=True):
-                column.extend(values)
-    result = {
-        name: _arrow_table(name, [list(column) for column in zip(*found, strict=True)])
-        for name, found in plain.items()
-        if found
-    }
-    if links[0]:
-        result["links"] = _arrow_table("links", links)
-    return result
-
-
-def _arrow_table(name: str, columns: list[list[Any]]) -> pa.Table:
+def _buffer_schema() -> pa.Schema:
     import pyarrow as pa
 
-    schema = arrow_schema(name)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    def plain(table: str) -> list[pa.Field]:
+        return [pa.field(f.name, _in_json(f.type)) for f in arrow_schema(table)]
+
+    links = [
+        pa.field(f.name, f.type if f.name == "source" else pa.list_(f.type)) for f in plain("links")
+    ]
+    lists = [pa.field(name, pa.list_(pa.struct(plain(name)))) for name in _LISTED]
+    return pa.schema(
+        [pa.field("pages", pa.struct(plain("pages"))), pa.field("links", pa.struct(links)), *lists]
+    )
+
+
+def _in_json(kind: pa.DataType) -> pa.DataType:
+    """Return the type a column has in the buffer, where times are whole microseconds."""
+    import pyarrow as pa
+
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+def buffer_to_arrow(rows: Sequence[str]) -> dict[str, pa.Table]:
+    """Return Arrow tables of rows of the buffer; tables without a row are left out."""
+    import pyarrow.compute as pc
+
+    if not rows:
+        return {}
+    read = read_json_rows(rows, _buffer_schema())
+    found = {"pages": _from_structs("pages", read["pages"].combine_chunks())}
+    for name in _LISTED:
+        found[name] = _from_structs(name, pc.list_flatten(read[name].combine_chunks()))
+    found["links"] = _links(read["links"].combine_chunks())
+    return {name: table for name, table in found.items() if table.num_rows}
+
+
+def _from_structs(table: str, structs: Any) -> pa.Table:
+    import pyarrow as pa
+
+    valid = structs.filter(structs.is_valid())
+    batch = pa.RecordBatch.from_struct_array(valid)
+    return pa.Table.from_batches([batch]).cast(arrow_schema(table))
+
+
+def _links(structs: Any) -> pa.Table:
+    """Unfold the lists of each page's links; all lists of one page have one length."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    valid = structs.filter(structs.is_valid())
+    columns = {name: pc.struct_field(valid, name) for name in COLUMNS["links"]}
+    page_of_link = pc.list_parent_indices(columns["target"])
+    source = columns.pop("source").take(page_of_link)
+    flat = {name: pc.list_flatten(column) for name, column in columns.items()}
+    return pa.table({"source": source, **flat}, schema=arrow_schema("links"))
 
 
 # -- writing -------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from crawlkit.crawling.archive import save_response
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
 from crawlkit.crawling.records import upsert_records
-from crawlkit.crawling.results import PAGE_COLUMNS, Event, OutLink, PageResult, page_values
+from crawlkit.crawling.results import Event, OutLink, PageResult
+from crawlkit.crawling.schema import to_json
 from crawlkit.order.base import FoundPage
 from crawlkit.web.fetch import backoff_seconds
 from crawlkit.web.urls import url_hash
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
     from crawlkit.web.fetch import Response
 
 __all__ = ["Counters", "ResultWriter"]
-
-_NEW_URLS = PAGE_COLUMNS.index("new_urls")
-_FOUND_ON = PAGE_COLUMNS.index("found_on")
-_ROUND = PAGE_COLUMNS.index("round")
-_SEQ = PAGE_COLUMNS.index("seq")
-_KEY = PAGE_COLUMNS.index("key")
-_HASH = PAGE_COLUMNS.index("url_hash")
 
 # Failures that say something about the host, not about the one URL.
 _HOST_FAILURES = frozenset(
@@ -126,29 +120,35 @@ class ResultWriter:
         self._counters.buffered += 1
         self._connection.execute(
             "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
-            (self._counters.buffered, json.dumps(rows, ensure_ascii=False, separators=(",", ":"))),
+            (self._counters.buffered, to_json(rows)),
         )
 
     def event(self, event: Event) -> None:
         """Write one event."""
-        self.append({"events": [self._event_row(event)]})
-
-    def _event_row(self, event: Event) -> list[Any]:
-        return [int(time.time() * 1e6), event.kind, event.url, event.host, event.detail]
+        self.append({"events": [event_row(event)]})
 
     def fetch_row(
         self, response: Response, host: str, attempt: int, new_urls: int | None
-    ) -> list[Any]:
+    ) -> dict[str, Any]:
         """Count a request and return its row of ``fetches``."""
         counters = self._counters
         counters.fetches += 1
         counters.bytes += response.wire_bytes
-        return [
-            counters.fetches, response.url, host, int(response.started_at * 1e6),
-            response.elapsed, response.status, response.error, response.wire_bytes, attempt,
-            counters.round, new_urls, self._frontier.known,
-            self._frontier.pending + self._frontier.leased,
-        ]  # fmt: skip
+        return {
+            "seq": counters.fetches,
+            "url": response.url,
+            "host": host,
+            "started_at": int(response.started_at * 1e6),
+            "elapsed": response.elapsed,
+            "status": response.status,
+            "error": response.error,
+            "wire_bytes": response.wire_bytes,
+            "attempt": attempt,
+            "round": counters.round,
+            "new_urls": new_urls,
+            "known_urls": self._frontier.known,
+            "frontier_size": self._frontier.pending + self._frontier.leased,
+        }
 
     # -- results ---------------------------------------------------------------------------
 
@@ -177,23 +177,23 @@ class ResultWriter:
             upsert_records(self._connection, result.records, result.response.started_at)
         self._tell_ordering(result, link_ids)
 
-    def _buffer_page(self, result: PageResult, links: list[list[Any]], new_urls: int) -> None:
+    def _buffer_page(self, result: PageResult, links: dict[str, Any], new_urls: int) -> None:
         lease = result.lease
         fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, new_urls)
-        values = page_values(result.page)
-        values[_NEW_URLS] = new_urls
-        values[_FOUND_ON] = self._address_of(lease.found_on)
-        values[_ROUND] = self._counters.round
-        values[_SEQ] = fetch[0]
-        rows: dict[str, Any] = {"pages": [values], "fetches": [fetch]}
-        if links[0]:
-            rows["links"] = [lease.url, *links]
+        page = result.page
+        page["new_urls"] = new_urls
+        page["found_on"] = self._address_of(lease.found_on)
+        page["round"] = self._counters.round
+        page["seq"] = fetch["seq"]
+        rows: dict[str, Any] = {"pages": page, "fetches": [fetch]}
+        if links["target"]:
+            rows["links"] = links
         if result.events:
-            rows["events"] = [self._event_row(event) for event in result.events]
+            rows["events"] = [event_row(event) for event in result.events]
         self.append(rows)
         if self._settings.keep_bodies:
             save_response(
-                self._connection, lease.id, fetch[0],
+                self._connection, lease.id, fetch["seq"],
                 status=result.response.status, headers=result.headers, body=result.body,
             )  # fmt: skip
 
@@ -203,7 +203,7 @@ class ResultWriter:
         row = self._connection.execute("SELECT url FROM urls WHERE id = ?", (page_id,)).fetchone()
         return None if row is None else str(row[0])
 
-    def _write_links(self, result: PageResult) -> tuple[list[list[Any]], list[int], int]:
+    def _write_links(self, result: PageResult) -> tuple[dict[str, Any], list[int], int]:
         """Take the links in; return them as columns, the ids they lead to, and the number new."""
         lease, frontier = result.lease, self._frontier
         cached, enter = frontier.seen.cached, frontier.enter
@@ -232,17 +232,18 @@ class ResultWriter:
             new_count += is_new
         ids.pop(lease.id, None)
         found = [out.link for out in result.links]
-        columns: list[list[Any]] = [
-            targets,
-            [link.href for link in found],
-            [link.position for link in found],
-            [link.region for link in found],
-            [link.text for link in found],
-            [link.rel for link in found],
-            [link.kind for link in found],
-            internal,
-            new,
-        ]
+        columns: dict[str, Any] = {
+            "source": lease.url,
+            "target": targets,
+            "href": [link.href for link in found],
+            "position": [link.position for link in found],
+            "region": [link.region for link in found],
+            "text": [link.text for link in found],
+            "rel": [link.rel for link in found],
+            "kind": [link.kind for link in found],
+            "internal": internal,
+            "new": new,
+        }
         self._counters.new_urls += new_count
         self._counters.not_kept = frontier.not_kept
         return columns, list(ids), new_count
@@ -269,9 +270,8 @@ class ResultWriter:
         self._frontier.park(lease, wait, reason)
         self._judge_host(result)
         fetch = self.fetch_row(response, lease.host.name, lease.tries + 1, None)
-        self.append(
-            {"fetches": [fetch], "events": [self._event_row(event) for event in result.events]}
-        )
+        events = [event_row(event) for event in result.events]
+        self.append({"fetches": [fetch], "events": events})
 
     def _judge_host(self, result: PageResult) -> None:
         """Let a host that is in trouble wait, and give up one that stays so."""
@@ -310,3 +310,14 @@ class ResultWriter:
 
 def _status_reason(result: PageResult) -> str | None:
     return f"http_{result.response.status}" if result.outcome == "failed" else None
+
+
+def event_row(event: Event) -> dict[str, Any]:
+    """Return an event as a row of ``events``, at this moment."""
+    return {
+        "at": int(time.time() * 1e6),
+        "kind": event.kind,
+        "url": event.url,
+        "host": event.host,
+        "detail": event.detail,
+    }

@@ -1,0 +1,157 @@
+"""The demonstration: a practice site, a crawl that is killed and resumes, its tables and pictures.
+
+Nothing leaves this machine. It shows what the rest of crawlkit promises: the crawl's process is
+killed without warning, and yet each page and each record is there once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawlkit.crawling.api import Crawl, open_crawl
+from crawlkit.crawling.session import saved_settings
+from crawlkit.crawling.settings import check_folder
+from crawlkit.errors import CrawlkitError
+from crawlkit.lab.practice import PracticeSite, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["run_demo"]
+
+SECTIONS = ("shop", "redirects", "broken", "canonical")
+# Long enough for the kills to hit a crawl at work, short enough to watch.
+LATENCY = 0.02
+WORKERS = 4
+KILLS = 2
+SECONDS_TO_KILL = 0.8
+
+CHILD = """
+import json, sys
+import crawlkit as ck
+options = json.loads(sys.argv[1])
+ck.crawl(
+    options["seeds"], options["folder"], delay=0, workers=options["workers"], max_pages=2_000,
+    extract=ck.lab.extract_product, progress=False,
+)
+"""
+
+
+def run_demo(folder: str | Path, *, quiet: bool = False) -> Crawl:
+    """Run the demonstration into a folder, which must be new, empty or of an earlier one.
+
+    Parameters
+    ----------
+    folder
+        Where the crawl goes: Parquet tables, raw responses, two pictures.
+    quiet
+        Whether to print nothing.
+
+    Raises
+    ------
+    CrawlkitError
+        The folder holds something else, or the crawl could not be brought to its end.
+    """
+    path = check_folder(folder)
+    if saved_settings(path) is not None:
+        path = _next_free(path)
+    say: Callable[[str], None] = (lambda text: None) if quiet else _say
+    with serve(SECTIONS, latency=LATENCY, process=True) as site:
+        say(f"A practice site is up at {site.url} (this machine only).")
+        for number in range(1, KILLS + 1):
+            killed_with = _crawl_and_kill(site, path)
+            say(f"Kill {number}: SIGKILL with {killed_with['pages']} pages asked for, "
+                f"{killed_with['urls']['pending']} waiting. Run again ...")  # fmt: skip
+        _crawl_to_the_end(site, path)
+        crawl = open_crawl(path)
+        _tell(crawl, site, say)
+    pictures = _draw(crawl, path)
+    say(f"\nEverything is in {path.resolve()}:")
+    for part in ("pages", "links", "fetches", "urls", "records"):
+        say(f"  {part + '/':10} Parquet, one table")
+    say("  crawl.sqlite  the frontier and the raw responses")
+    for picture in pictures:
+        say(f"  {picture.name}")
+    say(f"\nOpen it in Python:  import crawlkit as ck; crawl = ck.open_crawl({str(path)!r})")
+    say("Crawl a site of yours:  crawlkit crawl https://example.com/ -o example")
+    return crawl
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _next_free(path: Path) -> Path:
+    """Return a folder beside an earlier demonstration: nothing of a person's is overwritten."""
+    for number in range(2, 1_000):
+        candidate = path.with_name(f"{path.name}-{number}")
+        if not candidate.exists():
+            return candidate
+    raise CrawlkitError(f"{path} and a thousand beside it are taken. Pass another folder.")
+
+
+def _start(site: PracticeSite, path: Path) -> subprocess.Popen[bytes]:
+    options = {"seeds": site.seeds, "folder": str(path), "workers": WORKERS}
+    return subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(options)])  # noqa: S603
+
+
+def _crawl_and_kill(site: PracticeSite, path: Path) -> dict[str, Any]:
+    asked = len(site.requests)
+    child = _start(site, path)
+    give_up = time.monotonic() + 30
+    while len(site.requests) <= asked and child.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.02)
+    time.sleep(SECONDS_TO_KILL)
+    if hasattr(signal, "SIGKILL"):
+        os.kill(child.pid, signal.SIGKILL)
+    else:
+        child.kill()
+    child.wait()
+    return open_crawl(path).summary()
+
+
+def _crawl_to_the_end(site: PracticeSite, path: Path) -> None:
+    if _start(site, path).wait() != 0:
+        raise CrawlkitError(f"the crawl in {path} ended with an error; its message is above.")
+
+
+def _tell(crawl: Crawl, site: PracticeSite, say: Callable[[str], None]) -> None:
+    summary = crawl.summary()
+    pages, records = crawl.pages, crawl.records
+    again = site.repeats()
+    say(
+        f"\n{summary['stop_reason']}: {len(pages)} pages ({pages['url'].nunique()} different), "
+        f"{len(records)} records ({records['record_id'].nunique()} different), "
+        f"{len(site.requests)} requests: {again} repeated, {summary['retries']} of them because a "
+        f"page failed, the others because a kill hit them in flight."
+    )
+    say("\ncrawl.pages, first rows")
+    say(pages[["url", "status", "depth", "title", "links_found", "new_urls"]].head(5).to_string())
+    say("\ncrawl.links, first rows")
+    say(crawl.links[["source", "position", "target", "region", "text"]].head(5).to_string())
+    say("\ncrawl.records, first rows")
+    say(records[["id", "name", "price", "last_changed"]].head(5).to_string())
+    say("\nresults by status")
+    say(pages["status"].value_counts().to_string(header=False))
+
+
+def _draw(crawl: Crawl, path: Path) -> list[Path]:
+    from matplotlib.figure import Figure
+
+    from crawlkit.plots import plot_frontier, plot_status
+
+    drawn: list[Path] = []
+    for name, plot in (("frontier.png", plot_frontier), ("status.png", plot_status)):
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        plot(crawl, ax=figure.subplots())
+        figure.savefig(path / name, dpi=120)
+        drawn.append(path / name)
+    return drawn
