@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.api import Crawl, open_crawl
@@ -23,6 +22,7 @@ from crawlkit.lab.practice import PracticeSite, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["run_demo"]
 
@@ -62,7 +62,7 @@ def run_demo(folder: str | Path, *, quiet: bool = False) -> Crawl:
     path = check_folder(folder)
     if saved_settings(path) is not None:
         path = _next_free(path)
-    say: Callable[[str], None] = (lambda text: None) if quiet else _say
+    say = _say_nothing if quiet else _say
     with serve(SECTIONS, latency=LATENCY, process=True) as site:
         say(f"A practice site is up at {site.url} (this machine only).")
         for number in range(1, KILLS + 1):
@@ -82,6 +82,10 @@ def run_demo(folder: str | Path, *, quiet: bool = False) -> Crawl:
     say(f"\nOpen it in Python:  import crawlkit as ck; crawl = ck.open_crawl({str(path)!r})")
     say("Crawl a site of yours:  crawlkit crawl https://example.com/ -o example")
     return crawl
+
+
+def _say_nothing(_: str) -> None:
+    """Keep quiet."""
 
 
 def _say(text: str) -> None:
