@@ -86,6 +86,10 @@ class _Slot:
     task: Lease | _RobotsTask | None = None
     lease_ends: float = 0.0
 
+    def let_go(self) -> None:
+        """Forget the task, which is done."""
+        self.task = None
+
 
 class Engine:
     """Runs one crawl in one folder until it ends, reaches a limit or is stopped.
@@ -311,7 +315,7 @@ class Engine:
 
     def _exchange(self, slot: _Slot) -> Lease | _RobotsTask | None:
         """Hand a result in and get the next task; ``None`` when the crawl is over."""
-        slot.task = None
+        slot.let_go()
         self._inbox.append(slot)
         while True:
             with self._turn:

@@ -48,7 +48,10 @@ _HEAD = (
     "SELECT urgent, score, id FROM urls WHERE host = ? AND state = 0 AND retry_at IS NULL "
     "ORDER BY urgent DESC, score DESC, id LIMIT 1"
 )
-_ROW = "SELECT url, key, hash, depth, source, leases, tries, found_on FROM urls WHERE id = ?"
+_ROW = (
+    "SELECT url, key, hash, depth, source, leases, tries, "
+    "(SELECT url FROM urls AS parents WHERE parents.id = urls.found_on) FROM urls WHERE id = ?"
+)
 
 
 class Found(NamedTuple):
@@ -76,7 +79,7 @@ class Lease:
     source: str
     leases: int
     tries: int
-    found_on: int | None
+    found_on: str | None
     byte_budget: int | None = None
 
 

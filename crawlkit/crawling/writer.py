@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
@@ -64,7 +64,7 @@ class Counters:
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the totals, inside the caller's transaction."""
-        save_meta(connection, "counters", asdict(self))
+        save_meta(connection, "counters", {name: getattr(self, name) for name in self.__slots__})
 
 
 def save_meta(connection: sqlite3.Connection, name: str, value: object) -> None:
@@ -182,7 +182,7 @@ class ResultWriter:
         fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, new_urls)
         page = result.page
         page["new_urls"] = new_urls
-        page["found_on"] = self._address_of(lease.found_on)
+        page["found_on"] = lease.found_on
         page["round"] = self._counters.round
         page["seq"] = fetch["seq"]
         rows: dict[str, Any] = {"pages": page, "fetches": [fetch]}
@@ -196,12 +196,6 @@ class ResultWriter:
                 self._connection, lease.id, fetch["seq"],
                 status=result.response.status, headers=result.headers, body=result.body,
             )  # fmt: skip
-
-    def _address_of(self, page_id: int | None) -> str | None:
-        if page_id is None:
-            return None
-        row = self._connection.execute("SELECT url FROM urls WHERE id = ?", (page_id,)).fetchone()
-        return None if row is None else str(row[0])
 
     def _write_links(self, result: PageResult) -> tuple[dict[str, Any], list[int], int]:
         """Take the links in; return them as columns, the ids they lead to, and the number new."""
