@@ -30,7 +30,7 @@ class BadURL(CrawlkitError, ValueError):
     url
         The string as it was given.
     reason
-        A stable code, for example ``"scheme"`` or ``"too_long"``.
+        A stable code, for example ``"not_http"`` or ``"too_long"``.
     """
 
     def __init__(self, url: str, reason: str) -> None:
