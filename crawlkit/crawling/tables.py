@@ -26,6 +26,7 @@ from crawlkit.errors import StorageFailed
 
 if TYPE_CHECKING:
     import sqlite3
+    import threading
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
@@ -44,9 +45,11 @@ __all__ = [
 # Tables that grow by appending rows.
 SEGMENTED = ("pages", "links", "fetches", "changes", "events")
 _LISTED = ("fetches", "changes", "events")
-# Results decoded at a time, and rows of a compacted row group: both bound the memory in use.
-_CHUNK = 200
-_ROW_GROUP = 65_536
+# Results decoded at a time, rows of a row group, and of one in a compacted file: they bound the
+# memory in use.
+_CHUNK = 100
+_ROW_GROUP = 16_384
+_COMPACTED = 65_536
 
 
 # -- rows to Arrow -------------------------------------------------------------------------
@@ -144,13 +147,48 @@ def _new_segment(path: Path, table: str, fault: str) -> Iterator[Any]:
         hidden.replace(path)
         sync_folder(path.parent)
         point(f"{fault}.renamed")
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             hidden.unlink()
+        if not isinstance(error, OSError) or isinstance(error, StorageFailed):
+            raise
         raise StorageFailed(
             f"{path} cannot be written: {error}. The rows are safe in the database; free some "
             f"space and run the same call again."
         ) from error
+
+
+class _Part:
+    """One table's part of a segment: rows are gathered into row groups of a useful size."""
+
+    def __init__(self, path: Path, table: str, open_files: contextlib.ExitStack) -> None:
+        self.rows = 0
+        self._path = path
+        self._table = table
+        self._open_files = open_files
+        self._writer: Any = None
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows in; write them once there are enough for a row group."""
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        if self._waiting_rows >= _ROW_GROUP:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is waiting as one row group."""
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        if self._writer is None:
+            segment = _new_segment(self._path, self._table, "segment")
+            self._writer = self._open_files.enter_context(segment)
+        self._writer.write_table(pa.concat_tables(self._waiting))
+        self.rows += self._waiting_rows
+        self._waiting, self._waiting_rows = [], 0
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
@@ -173,16 +211,17 @@ def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
     if last is None:
         return 0
     number = _next_number(connection)
-    written: dict[str, int] = {}
     with contextlib.ExitStack() as open_files:
-        writers: dict[str, Any] = {}
+        parts = {
+            name: _Part(folder / name / f"part-{number:06d}.parquet", name, open_files)
+            for name in SEGMENTED
+        }
         for chunk in _chunks(connection, last):
             for name, table in buffer_to_arrow(chunk).items():
-                if name not in writers:
-                    path = folder / name / f"part-{number:06d}.parquet"
-                    writers[name] = open_files.enter_context(_new_segment(path, name, "segment"))
-                writers[name].write_table(table)
-                written[name] = written.get(name, 0) + table.num_rows
+                parts[name].add(table)
+        for part in parts.values():
+            part.write()
+    written = {name: part.rows for name, part in parts.items() if part.rows}
     with transaction(connection):
         for name, rows in written.items():
             connection.execute(
@@ -200,37 +239,52 @@ def _chunks(connection: sqlite3.Connection, last: int) -> Iterator[list[str]]:
         yield [row[0] for row in rows]
 
 
-def compact(connection: sqlite3.Connection, folder: Path) -> None:
+class _StoppedError(Exception):
+    """Somebody is waiting for the end; what is half done goes, and nothing is lost."""
+
+
+def compact(
+    connection: sqlite3.Connection, folder: Path, stop: threading.Event | None = None
+) -> None:
     """Join the segments of each table into one with large row groups.
 
     The old files go only after the new one is recorded; a reader that has just listed them looks
-    again.
+    again. Where ``stop`` is set on the way, the tables that are not done yet stay as they are.
     """
     for table in SEGMENTED:
-        old = [
-            row[0]
-            for row in connection.execute(
-                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
-            )
-        ]
-        if len(old) < 2:
-            continue
-        number = _next_number(connection)
-        name = f"{table}/part-{number:06d}.parquet"
-        rows = 0
-        with _new_segment(folder / name, table, "compact") as writer:
-            for group in _row_groups(folder, old, table):
-                writer.write_table(group, row_group_size=_ROW_GROUP)
-                rows += group.num_rows
-        with transaction(connection):
-            connection.execute("DELETE FROM segments WHERE tablename = ?", (table,))
-            connection.execute(
-                "INSERT INTO segments (name, tablename, first_seq, rows) VALUES (?, ?, ?, ?)",
-                (name, table, number, rows),
-            )
-        point("compact.recorded")
-        for gone in old:
-            (folder / gone).unlink(missing_ok=True)
+        with contextlib.suppress(_StoppedError):
+            _compact_table(connection, folder, table, stop)
+
+
+def _compact_table(
+    connection: sqlite3.Connection, folder: Path, table: str, stop: threading.Event | None
+) -> None:
+    old = [
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
+        )
+    ]
+    if len(old) < 2:
+        return
+    number = _next_number(connection)
+    name = f"{table}/part-{number:06d}.parquet"
+    rows = 0
+    with _new_segment(folder / name, table, "compact") as writer:
+        for group in _row_groups(folder, old, table):
+            if stop is not None and stop.is_set():
+                raise _StoppedError
+            writer.write_table(group, row_group_size=_COMPACTED)
+            rows += group.num_rows
+    with transaction(connection):
+        connection.execute("DELETE FROM segments WHERE tablename = ?", (table,))
+        connection.execute(
+            "INSERT INTO segments (name, tablename, first_seq, rows) VALUES (?, ?, ?, ?)",
+            (name, table, number, rows),
+        )
+    point("compact.recorded")
+    for gone in old:
+        (folder / gone).unlink(missing_ok=True)
 
 
 def _row_groups(folder: Path, names: list[str], table: str) -> Iterator[pa.Table]:
@@ -247,7 +301,7 @@ def _row_groups(folder: Path, names: list[str], table: str) -> Iterator[pa.Table
                 piece = file.read_row_group(index).cast(schema)
                 waiting.append(piece)
                 rows += piece.num_rows
-                if rows >= _ROW_GROUP:
+                if rows >= _COMPACTED:
                     yield pa.concat_tables(waiting)
                     waiting, rows = [], 0
     if waiting:
@@ -309,7 +363,12 @@ def _read_once(folder: Path, table: str) -> pa.Table | None:
         ]
         waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
     schema = arrow_schema(table)
-    parts = [pq.read_table(folder / name, partitioning=None).cast(schema) for name in names]
+    parts: list[pa.Table] = []
+    for name in names:
+        with pq.ParquetFile(folder / name) as file:
+            parts.append(file.read())
+    if parts:
+        parts = [pa.concat_tables(parts).cast(schema)]
     buffered = buffer_to_arrow(waiting).get(table)
     if buffered is not None:
         parts.append(buffered)
