@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +11,7 @@ from crawlkit.crawling.archive import find_url, load_body
 from crawlkit.crawling.database import read_only, transaction
 from crawlkit.crawling.engine import Engine
 from crawlkit.crawling.finish import finish_tables
+from crawlkit.crawling.interrupts import uninterrupted
 from crawlkit.crawling.privacy import private_allowance
 from crawlkit.crawling.progress import progress_bar
 from crawlkit.crawling.readers import read_records, read_urls
@@ -180,7 +182,8 @@ def run_crawl(
     on_engine: Callable[[Engine], None] | None = None,
 ) -> str:
     """Own the folder, crawl until an end, and leave its tables in order; return the reason."""
-    with open_session(folder, settings, seeds, to_crawl=True) as session:
+    with contextlib.ExitStack() as hold:
+        session = hold.enter_context(open_session(folder, settings, seeds, to_crawl=True))
         engine = Engine(
             folder,
             session.connection,
@@ -194,18 +197,27 @@ def run_crawl(
             on_engine(engine)
         before = session.counters.fetches
         began = time.monotonic()
-        with progress_bar(progress, settings, engine) as tick:
-            reason = engine.run(tick)
-        with transaction(session.connection):
-            save_meta(
-                session.connection,
-                "last_run",
-                {
-                    "requests": session.counters.fetches - before,
-                    "seconds": round(time.monotonic() - began, 3),
-                },
-            )
-        finish_tables(session, reason)
+        try:
+            with progress_bar(progress, settings, engine) as tick:
+                reason = engine.run(tick)
+        except KeyboardInterrupt:  # in the bar, or a second one: the engine has ended
+            reason = engine.stop_reason or "interrupted"
+        hurry = threading.Event()
+
+        def finish() -> None:
+            with transaction(session.connection):
+                save_meta(
+                    session.connection,
+                    "last_run",
+                    {
+                        "requests": session.counters.fetches - before,
+                        "seconds": round(time.monotonic() - began, 3),
+                    },
+                )
+            finish_tables(session, reason, hurry)
+            hold.close()
+
+        uninterrupted(finish, hurry.set)
     return reason
 
 

@@ -100,8 +100,8 @@ CREATE TABLE records (
 ) WITHOUT ROWID;
 """
 
-# 16 MiB of page cache: the upper levels of the indexes of a few million URLs.
-_CACHE_KIB = 16_384
+# 8 MiB of page cache: the upper levels of the indexes of a few million URLs.
+_CACHE_KIB = 8_192
 _BUSY_MILLISECONDS = 10_000
 
 

@@ -24,10 +24,12 @@ from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
 from crawlkit.crawling.faults import point
 from crawlkit.crawling.frontier import Lease
+from crawlkit.crawling.interrupts import uninterrupted
 from crawlkit.crawling.results import Event, PageResult, digest, transport_facts
+from crawlkit.crawling.revive import judge_depths
 from crawlkit.crawling.robots_cache import RobotsCache, authority_of
 from crawlkit.crawling.tables import flush_buffer
-from crawlkit.crawling.writer import ResultWriter, load_meta, save_meta
+from crawlkit.crawling.writer import ResultWriter, load_meta, save_meta, was_asked
 from crawlkit.web.fetch import Fetcher
 from crawlkit.web.robots import product_token, robots_url, rules_from_responses
 from crawlkit.web.urls import LinkResolver, url_host
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 # Rows of results that may wait in the buffer before a Parquet segment is written.
-_SEGMENT_RESULTS = 1_000
+_SEGMENT_RESULTS = 2_000
 # URLs that one turn may refuse by robots.txt before it lets others go on.
 _REFUSALS_PER_TURN = 500
 # Share of one processor above which no further worker is woken.
@@ -66,6 +68,7 @@ class _RobotsTask:
 
     host: HostQueue
     authority: str
+    byte_budget: int | None = None
 
 
 @dataclass(slots=True)
@@ -73,7 +76,6 @@ class _RobotsResult:
     task: _RobotsTask
     responses: list[Response]
     verdict: RobotsVerdict
-    started: float
 
 
 @dataclass(slots=True, eq=False)
@@ -149,7 +151,9 @@ class Engine:
         self._resolver = LinkResolver(settings.url_rules)
         self._draw = random.Random(settings.random_seed)  # noqa: S311 - jitter, no secret
         self._writer = ResultWriter(connection, frontier, settings, counters, self._draw)
-        self._robots = RobotsCache(connection, product_token(settings.http.user_agent_line()))
+        self._robots = RobotsCache(
+            connection, product_token(settings.http.user_agent_line()), on_load=self._pace_again
+        )
         slowest = settings.http.timeout * (settings.http.retries + 1)
         self._lease_seconds = slowest + 60.0
         self._wanted = 1
@@ -189,8 +193,11 @@ class Engine:
                     on_tick(self)
         except KeyboardInterrupt:
             self.stop("interrupted")
+        except BaseException:  # the caller's function failed: it must not wait for the end
+            self.stop("failed")
+            raise
         finally:
-            self._join()
+            uninterrupted(self._join, lambda: self.stop("interrupted"))
         if self._error is not None:
             raise self._error
         if on_tick is not None:
@@ -211,17 +218,14 @@ class Engine:
         return self._working
 
     def _join(self) -> None:
-        """Wait for the workers, a bounded time; a second interrupt does not cut it short."""
+        """Wait for the workers, a bounded time, and write what they have brought."""
         deadline = time.monotonic() + _STOP_SECONDS
         while any(thread.is_alive() for thread in self._threads):
             left = deadline - time.monotonic()
             if left <= 0 and self._stop.is_set():
                 break
-            try:
-                for thread in self._threads:
-                    thread.join(max(0.01, min(left, 0.1)))
-            except KeyboardInterrupt:
-                self.stop("interrupted")
+            for thread in self._threads:
+                thread.join(max(0.01, min(left, 0.1)))
         with self._turn:  # whoever comes after this finds the engine closed
             self._closed = True
             if self._error is None:
@@ -270,6 +274,8 @@ class Engine:
     def _fetch_page(self, lease: Lease) -> PageResult:
         started = time.monotonic()
         response = self._fetcher.fetch(lease.url, body_limit=lease.byte_budget)
+        if response.sent_at is not None:  # names and handshakes may have taken their time
+            started = response.sent_at
         point("fetch.done")
         settings = self._settings
         try:
@@ -291,19 +297,27 @@ class Engine:
             return result
 
     def _fetch_robots(self, task: _RobotsTask) -> _RobotsResult:
-        first = robots_url(task.authority + "/")
-        started = time.monotonic()
+        previous = task.host.name
 
         def wait_for_turn(url: str) -> str | None:
-            return None if url == first else self._wait_for_host(url)
+            nonlocal previous
+            last, previous = previous, url_host(url)
+            return self._wait_for_host(previous, last)
 
-        responses = self._fetcher.fetch_following(first, hops=5, before_hop=wait_for_turn)
-        return _RobotsResult(task, responses, rules_from_responses(responses), started)
+        first = robots_url(task.authority + "/")
+        responses = self._fetcher.fetch_following(
+            first, hops=5, before_hop=wait_for_turn, body_limit=task.byte_budget
+        )
+        return _RobotsResult(task, responses, rules_from_responses(responses))
 
-    def _wait_for_host(self, url: str) -> str | None:
-        """Reserve the next moment of another host's clock and wait for it."""
-        with self._turn, transaction(self._connection):
-            at = self.frontier.reserve(url_host(url))
+    def _wait_for_host(self, name: str, last: str) -> str | None:
+        """Reserve the next moment of a host and wait for it; ``last`` was asked just now."""
+        with self._turn:
+            if self._closed:
+                return "interrupted"
+            with transaction(self._connection):
+                self.frontier.note_start(last, time.monotonic())
+                at = self.frontier.reserve(name)
         while not self._stop.is_set():
             left = at - time.monotonic()
             if left <= 0:
@@ -378,6 +392,8 @@ class Engine:
                 self._last_flush = self.counters.buffered
         if not stopping and not self._working:
             reason = self._end_reason()
+            if reason == "finished" and self._bring_back_late():
+                reason = None
             if reason is not None:
                 self.stop(reason)
         self._wake_watcher(current)
@@ -411,22 +427,35 @@ class Engine:
     def _write_robots(self, result: _RobotsResult) -> None:
         host, authority = result.task.host, result.task.authority
         self._robots_asked.discard(authority)
+        asked = [response for response in result.responses if was_asked(response)]
         rows = [
-            self._writer.fetch_row(response, url_host(response.url), 1, None)
-            for response in result.responses
+            self._writer.fetch_row(response, url_host(response.url), 1, None) for response in asked
         ]
         self._writer.append({"fetches": rows})
-        self.frontier.end_request(host, started=result.started)
+        self.frontier.end_request(host, started=None)
+        error, budget = result.responses[-1].error, result.task.byte_budget
+        if error == "body_too_large" and budget is not None and budget < self._settings.limits.body:
+            self._budget_spent = True  # we ended it, so it says nothing about the site
+        elif error != "interrupted":
+            self._take_robots(result)
+        for response in asked:
+            if response.sent_at is not None:
+                self.frontier.note_start(url_host(response.url), response.sent_at)
+
+    def _take_robots(self, result: _RobotsResult) -> None:
+        """Go by what came of asking for robots.txt: rules, a pause, or a host that is closed."""
+        host, authority = result.task.host, result.task.authority
         wait = self._robots.store(authority, result.verdict)
-        host.delay = max(self._settings.delay, self._robots.crawl_delay(authority))
-        host.next_at = max(host.next_at, result.started + host.delay)
-        if result.verdict.status == "unreachable":
-            detail = f"robots.txt: {result.verdict.reason}"
-            self._writer.event(Event("robots_unreachable", authority, host.name, detail))
-            if wait:
-                self.frontier.pause_host(host, wait)
-            else:
-                self.frontier.exclude_host(host, "robots_unreachable")
+        host.delay = self._delay_of(host)
+        if result.verdict.status != "unreachable":
+            return
+        detail = f"robots.txt: {result.verdict.reason}"
+        self._writer.event(Event("robots_unreachable", authority, host.name, detail))
+        pause = max(wait, result.responses[-1].retry_after or 0.0)
+        if pause:
+            self.frontier.pause_host(host, pause)
+        if not wait:
+            self.frontier.exclude_host(host, "robots_unreachable")
 
     def _assign(self) -> list[tuple[_Slot, Lease | _RobotsTask]]:
         """Give tasks to idle workers; one more thread than works stays to watch the clocks."""
@@ -483,6 +512,9 @@ class Engine:
                     self.frontier.exclude_page(page_id, host, verdict)
                     self._writer.event(Event(verdict, url, host.name))
                     continue
+                if host.delay and host.next_at > time.monotonic():  # see _pace_again
+                    self.frontier.hosts.update(host)
+                    continue
             return self._lease(host)
         return None
 
@@ -495,7 +527,23 @@ class Engine:
         self._robots_asked.add(authority)
         self.frontier.start_request(host)
         self.frontier.hosts.update(host)
-        return _RobotsTask(host, authority)
+        limits = self._settings.limits
+        if limits.bytes is None:
+            return _RobotsTask(host, authority)
+        return _RobotsTask(host, authority, min(limits.body, limits.bytes - self.counters.bytes))
+
+    def _delay_of(self, host: HostQueue) -> float:
+        """Return the seconds between two requests to a host, its Crawl-delay included."""
+        crawl_delays = (self._robots.crawl_delay(f"{s}://{host.name}") for s in ("http", "https"))
+        return max(self._settings.delay, *crawl_delays)
+
+    def _pace_again(self, authority: str) -> None:
+        """Let the Crawl-delay of a robots.txt of an earlier run count from this one's start."""
+        host = self.frontier.hosts.get(url_host(authority))
+        if host is not None:
+            host.delay = self._delay_of(host)
+            if host.asked:
+                host.next_at = max(host.next_at, self._began + host.delay)
 
     def _lease(self, host: HostQueue) -> Lease:
         lease = self.frontier.lease(host, seconds=self._lease_seconds)
@@ -538,6 +586,15 @@ class Engine:
                 return "max_pages"
             return None
         return "pages_per_host"
+
+    def _bring_back_late(self) -> bool:
+        """Look, before the end, for URLs that are inside ``max_depth`` after all."""
+        frontier = self.frontier
+        if self._settings.max_depth is None or not frontier.found_late:
+            return False
+        frontier.found_late = False
+        with transaction(self._connection):
+            return judge_depths(self._connection, frontier, self.folder) > 0
 
     def _save_totals(self) -> None:
         self.counters.seconds = self._seconds()

@@ -8,6 +8,7 @@ is held in memory is rebuilt from the tables when a folder is opened.
 from __future__ import annotations
 
 import heapq
+import math
 import secrets
 import time
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlkit.crawling.hosts import Head, HostQueue, HostQueues
 from crawlkit.crawling.seen import UNREACHED, Known, SeenSet
+from crawlkit.errors import BadSetting
 from crawlkit.order.base import FoundPage
 from crawlkit.web.urls import url_hash
 
@@ -84,8 +86,22 @@ class Lease:
 
 
 def round_score(score: float) -> float:
-    """Return a score at 12 significant digits, so that float noise never decides."""
-    return float(f"{score:.12g}")
+    """Return a score at 12 significant digits, so that float noise never decides.
+
+    Raises
+    ------
+    BadSetting
+        An ordering of the caller's own gave something that is no number.
+    """
+    try:
+        rounded = float(f"{score:.12g}")
+    except (TypeError, ValueError):
+        rounded = math.nan
+    if math.isnan(rounded):
+        raise BadSetting(
+            "order", f"the ordering gave the score {score!r}", "Return a number from its methods."
+        )
+    return rounded
 
 
 class Frontier:
@@ -131,6 +147,8 @@ class Frontier:
         self.known = 0
         self.pages = 0
         self.urgent = 0
+        # Whether a shorter way to a page was found only after the page was asked for.
+        self.found_late = False
         self._next_id = 0
         self._load()
 
@@ -145,6 +163,8 @@ class Frontier:
         self.pending, self.urgent = ask(
             "SELECT count(*), coalesce(sum(urgent), 0) FROM urls WHERE state = 0"
         ).fetchone()
+        # An earlier run may have ended before it could look into this; see judge_depths.
+        self.found_late = bool(self.pages)
         now = self._clock()
         wall = time.time()
         pages = dict(ask("SELECT host, count(*) FROM urls WHERE leases > 0 GROUP BY host"))
@@ -356,6 +376,8 @@ class Frontier:
             self._connection.execute(
                 "UPDATE urls SET depth = ? WHERE id = ?", (found.depth, known.id)
             )
+        elif found.depth < depth:
+            self.found_late = True
 
     # -- leasing ---------------------------------------------------------------------------
 
@@ -416,6 +438,12 @@ class Frontier:
         if not host.asked:
             self._connection.execute("UPDATE hosts SET asked = 1 WHERE id = ?", (host.id,))
         self.hosts.serve(host, self._clock())
+
+    def note_start(self, name: str, started: float) -> None:
+        """Let a host's pause count from a request that started then (monotonic seconds)."""
+        host = self._host(name)
+        host.next_at = max(host.next_at, started + host.delay)
+        self._touched.add(host)
 
     def reserve(self, name: str) -> float:
         """Reserve the next moment of a host's clock for one request; return it (monotonic)."""
@@ -525,7 +553,8 @@ class Frontier:
         """Let a host wait, durably, as after Retry-After."""
         host.next_at = max(host.next_at, self._clock() + seconds)
         self._connection.execute(
-            "UPDATE hosts SET not_before = ? WHERE id = ?", (time.time() + seconds, host.id)
+            "UPDATE hosts SET not_before = max(coalesce(not_before, 0), ?) WHERE id = ?",
+            (time.time() + seconds, host.id),
         )
         self._touched.add(host)
 

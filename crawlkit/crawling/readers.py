@@ -41,7 +41,7 @@ def urls_to_arrow(connection: sqlite3.Connection) -> pa.Table:
     schema = arrow_schema("urls")
     cursor = connection.execute(_URLS)
     pieces: list[pa.Table] = []
-    while rows := cursor.fetchmany(20_000):
+    while rows := cursor.fetchmany(5_000):
         pieces.append(read_json_rows([row[0] for row in rows], schema))
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     Extractor = Callable[[Page], Iterable[Mapping[str, Any]]]
 
-__all__ = ["Event", "PageResult", "digest", "transport_facts"]
+__all__ = ["FOLLOWED", "Event", "PageResult", "digest", "transport_facts"]
 
 # Links that lead on. Others (hreflang and feeds, say) are kept as rows and not followed.
-_FOLLOWED = frozenset(("anchor", "area", "frame", "pagination", "canonical", "redirect"))
+FOLLOWED = frozenset(("anchor", "area", "frame", "pagination", "canonical", "redirect"))
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _MISLABELED = ("", "text/plain", "application/octet-stream", "application/xml", "text/xml")
 
@@ -252,7 +252,7 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         if isinstance(address, Refusal):
             not_http += 1
         else:
-            links.append(OutLink(address, link, link.kind in _FOLLOWED))
+            links.append(OutLink(address, link, link.kind in FOLLOWED))
     skipped = page.skipped_links
     if skipped:
         detail = f"{skipped} links beyond limits.links_per_page"

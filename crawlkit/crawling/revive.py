@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlkit.crawling.frontier import EXCLUDED, FAILED, Found, Frontier
+from crawlkit.crawling.results import FOLLOWED
+from crawlkit.crawling.seen import UNREACHED
 from crawlkit.crawling.tables import read_link_targets
 from crawlkit.web.urls import Address, LinkResolver, Refusal
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from crawlkit.crawling.settings import Settings
     from crawlkit.web.patterns import Patterns
 
-__all__ = ["judge_again", "release", "retry_failed", "set_aside", "take_in_dropped"]
+__all__ = ["judge_again", "judge_depths", "release", "retry_failed", "set_aside", "take_in_dropped"]
 
 # Reasons that come from settings, and so may no longer hold when the settings change.
 _FROM_SETTINGS = "('scope', 'depth', 'include', 'exclude')"
@@ -61,6 +63,39 @@ def judge_again(connection: sqlite3.Connection, frontier: Frontier) -> tuple[int
             aside += 1
     frontier.reload()
     return back, aside
+
+
+def judge_depths(connection: sqlite3.Connection, frontier: Frontier, folder: Path) -> int:
+    """Bring back what is inside ``max_depth`` by a way that was found late; return how many.
+
+    A page may be asked for before the shortest way to it is known: the page on that way was slow,
+    or the ordering went elsewhere first. What it links to is then nearer than it seemed. So depths
+    are counted anew over the links that were kept, in as many passes as they still change.
+    """
+    if connection.execute(
+        f"SELECT 1 FROM urls WHERE state = {EXCLUDED} AND reason = 'depth' LIMIT 1"
+    ).fetchone() is None:  # fmt: skip
+        return 0
+    depths: dict[str, int] = dict(connection.execute("SELECT url, depth FROM urls"))
+    changed = True
+    while changed:
+        changed = False
+        for source, target, kind in read_link_targets(folder):
+            depth = depths.get(source, UNREACHED) + (kind != "redirect")
+            if kind in FOLLOWED and depth < depths.get(target, 0):
+                depths[target] = depth
+                changed = True
+    count = 0
+    rows = connection.execute(f"{_ROWS} state = {EXCLUDED} AND reason = 'depth'").fetchall()
+    for row in rows:
+        page_id, found = _found(row)
+        found = found._replace(depth=depths[found.address.url])
+        if frontier.refusal(found) is None:
+            connection.execute("UPDATE urls SET depth = ? WHERE id = ?", (found.depth, page_id))
+            frontier.bring_back(page_id, found)
+            count += 1
+    frontier.reload()
+    return count
 
 
 def set_aside(connection: sqlite3.Connection, frontier: Frontier, patterns: Patterns) -> int:

@@ -45,6 +45,8 @@ class RobotsCache:
         The writing connection of the crawl.
     agent
         Our product token.
+    on_load
+        Called with an authority whose robots.txt was asked in an earlier run, when it is read.
     clock
         Monotonic seconds.
     """
@@ -54,10 +56,12 @@ class RobotsCache:
         connection: sqlite3.Connection,
         agent: str,
         *,
+        on_load: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
         self._agent = agent
+        self._on_load = on_load
         self._clock = clock
         self._entries: dict[str, _Entry] = {}
 
@@ -93,6 +97,8 @@ class RobotsCache:
             rules=verdict.rules, reachable=True, expires_at=self._clock() + _KEPT_SECONDS - age
         )
         self._entries[authority] = entry
+        if self._on_load is not None:
+            self._on_load(authority)
         return entry
 
     def store(self, authority: str, verdict: RobotsVerdict) -> float:

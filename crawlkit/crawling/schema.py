@@ -190,6 +190,8 @@ def read_json_rows(rows: Sequence[str], schema: pa.Schema) -> pa.Table:
         parse_options=arrow_json.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="ignore"
         ),
+        # Arrow's own pool keeps what it has had once; here that is twenty megabytes for nothing.
+        memory_pool=pa.system_memory_pool(),
     )
 
 

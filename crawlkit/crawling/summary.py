@@ -82,6 +82,40 @@ def _beyond(
     return beyond
 
 
+# The way back from a redirect's target that is out of scope to the seed that it began at.
+_LOST_SEED = """
+WITH RECURSIVE way(target, id) AS (
+  SELECT url, found_on FROM urls WHERE state = 4 AND reason = 'scope' AND source = 'redirect'
+  UNION
+  SELECT way.target, urls.found_on FROM way JOIN urls ON urls.id = way.id
+  WHERE urls.source = 'redirect'
+)
+SELECT way.target FROM way JOIN urls ON urls.id = way.id
+WHERE urls.source NOT IN ('link', 'redirect') LIMIT 1
+"""
+
+
+def _seed_hints(connection: sqlite3.Connection) -> list[str]:
+    """Return what went wrong with seeds, which explains a crawl of few pages or none."""
+    hints: list[str] = []
+    lost = connection.execute(_LOST_SEED).fetchone()
+    if lost is not None:
+        hints.append(
+            f"A seed redirects to {lost[0]}, which is out of scope; start from there, or pass "
+            f"scope='site'."
+        )
+    refused = connection.execute(
+        "SELECT url FROM urls WHERE state = 4 AND reason = 'robots' AND "
+        "source NOT IN ('link', 'redirect') ORDER BY id LIMIT 1"
+    ).fetchone()
+    if refused is not None:
+        hints.append(
+            f"robots.txt disallows the seed {refused[0]}; start from an allowed page, or pass "
+            f"obey_robots=False where the site is yours."
+        )
+    return hints
+
+
 def _hints(connection: sqlite3.Connection, summary: dict[str, Any]) -> list[str]:
     """Return what the reader may want to do next, in words."""
     hints: list[str] = []
@@ -93,16 +127,7 @@ def _hints(connection: sqlite3.Connection, summary: dict[str, Any]) -> list[str]
         hints.append(f"Stopped at the limit {name}; crawl.resume({name}=...) goes on from here.")
     elif summary["urls"]["pending"] and summary["stop_reason"] != "finished":
         hints.append("Not finished; the same call, or crawl.resume(), goes on from here.")
-    lost = connection.execute(
-        "SELECT targets.url FROM urls AS targets JOIN urls AS seeds ON seeds.id = targets.found_on "
-        "WHERE targets.state = 4 AND targets.reason = 'scope' AND targets.source = 'redirect' "
-        "AND seeds.source = 'seed' LIMIT 1"
-    ).fetchone()
-    if lost is not None:
-        hints.append(
-            f"A seed redirects to {lost[0]}, which is out of scope; start from there, or pass "
-            f"scope='site'."
-        )
+    hints += _seed_hints(connection)
     if summary["excluded"].get("robots_unreachable"):
         hints.append(
             "robots.txt could not be had, so its host was left alone (RFC 9309); "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from crawlkit.crawling.database import read_only, transaction
 from crawlkit.crawling.faults import point
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from types import TracebackType
 
     import pandas as pd
     import pyarrow as pa
@@ -83,23 +84,30 @@ def _in_json(kind: pa.DataType) -> pa.DataType:
 
 def buffer_to_arrow(rows: Sequence[str]) -> dict[str, pa.Table]:
     """Return Arrow tables of rows of the buffer; tables without a row are left out."""
-    import pyarrow.compute as pc
-
     if not rows:
         return {}
     read = read_json_rows(rows, _buffer_schema())
-    found = {"pages": _from_structs("pages", read["pages"].combine_chunks())}
+    found = {"pages": _from_structs("pages", _whole(read["pages"]))}
     for name in _LISTED:
-        found[name] = _from_structs(name, pc.list_flatten(read[name].combine_chunks()))
-    found["links"] = _links(read["links"].combine_chunks())
+        found[name] = _from_structs(name, _whole(read[name]).flatten())
+    found["links"] = _links(_whole(read["links"]))
     return {name: table for name, table in found.items() if table.num_rows}
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, without its nulls; what needs no copy is not copied."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pool = pa.system_memory_pool()
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks(memory_pool=pool)
+    return pc.drop_null(array, memory_pool=pool) if array.null_count else array
 
 
 def _from_structs(table: str, structs: Any) -> pa.Table:
     import pyarrow as pa
 
-    valid = structs.filter(structs.is_valid())
-    batch = pa.RecordBatch.from_struct_array(valid)
+    batch = pa.RecordBatch.from_struct_array(structs)
     return pa.Table.from_batches([batch]).cast(arrow_schema(table))
 
 
@@ -108,11 +116,11 @@ def _links(structs: Any) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    valid = structs.filter(structs.is_valid())
-    columns = {name: pc.struct_field(valid, name) for name in COLUMNS["links"]}
-    page_of_link = pc.list_parent_indices(columns["target"])
-    source = columns.pop("source").take(page_of_link)
-    flat = {name: pc.list_flatten(column) for name, column in columns.items()}
+    columns = {name: structs.field(name) for name in COLUMNS["links"]}
+    pool = pa.system_memory_pool()
+    page_of_link = pc.list_parent_indices(columns["target"], memory_pool=pool)
+    source = pc.take(columns.pop("source"), page_of_link, memory_pool=pool)
+    flat = {name: column.flatten() for name, column in columns.items()}
     return pa.table({"source": source, **flat}, schema=arrow_schema("links"))
 
 
@@ -133,13 +141,16 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _new_segment(path: Path, table: str, fault: str) -> Iterator[Any]:
     """Give a Parquet writer; the file gets its name only when it is whole and on the disk."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path.parent.mkdir(exist_ok=True)
     hidden = path.with_name("." + path.name)
     try:
         with hidden.open("wb") as file:
-            with pq.ParquetWriter(file, arrow_schema(table), compression="zstd") as writer:
+            pool = pa.system_memory_pool()  # it gives back what a segment took
+            schema = arrow_schema(table)
+            with pq.ParquetWriter(file, schema, compression="zstd", memory_pool=pool) as writer:
                 yield writer
             file.flush()
             os.fsync(file.fileno())
@@ -161,11 +172,11 @@ def _new_segment(path: Path, table: str, fault: str) -> Iterator[Any]:
 class _Part:
     """One table's part of a segment: rows are gathered into row groups of a useful size."""
 
-    def __init__(self, path: Path, table: str, open_files: contextlib.ExitStack) -> None:
+    def __init__(self, path: Path, table: str) -> None:
         self.rows = 0
         self._path = path
         self._table = table
-        self._open_files = open_files
+        self._open_file = contextlib.ExitStack()
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
@@ -185,10 +196,25 @@ class _Part:
             return
         if self._writer is None:
             segment = _new_segment(self._path, self._table, "segment")
-            self._writer = self._open_files.enter_context(segment)
+            self._writer = self._open_file.enter_context(segment)
         self._writer.write_table(pa.concat_tables(self._waiting))
         self.rows += self._waiting_rows
         self._waiting, self._waiting_rows = [], 0
+
+    def close(self) -> None:
+        """Give the file its name."""
+        self._open_file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open_file.__exit__(kind, error, trace)
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
@@ -213,7 +239,9 @@ def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
     number = _next_number(connection)
     with contextlib.ExitStack() as open_files:
         parts = {
-            name: _Part(folder / name / f"part-{number:06d}.parquet", name, open_files)
+            name: open_files.enter_context(
+                _Part(folder / name / f"part-{number:06d}.parquet", name)
+            )
             for name in SEGMENTED
         }
         for chunk in _chunks(connection, last):
@@ -221,6 +249,7 @@ def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
                 parts[name].add(table)
         for part in parts.values():
             part.write()
+            part.close()  # one after the other: an open writer holds some megabytes
     written = {name: part.rows for name, part in parts.items() if part.rows}
     with transaction(connection):
         for name, rows in written.items():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crawlkit.crawling.settings import Settings
     from crawlkit.web.fetch import Response
 
-__all__ = ["Counters", "ResultWriter"]
+__all__ = ["Counters", "ResultWriter", "load_meta", "save_meta", "was_asked"]
 
 # Failures that say something about the host, not about the one URL.
 _HOST_FAILURES = frozenset(
@@ -38,6 +38,8 @@ _HOST_FAILURES = frozenset(
     )
 )
 _HOST_STATUSES = frozenset((429, 503))
+# What ends a request, or a chain of redirects, before it was made.
+_NOT_ASKED = frozenset(("interrupted", "redirect_loop", "too_many_redirects"))
 # Failures in a row after which nothing more is asked of a host.
 HOST_GIVES_UP = 10
 
@@ -160,18 +162,19 @@ class ResultWriter:
             return
         if result.outcome == "returned":
             frontier.give_back(lease)
-            fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, None)
-            self.append({"fetches": [fetch]})
+            if was_asked(result.response):
+                fetch = self.fetch_row(result.response, lease.host.name, lease.tries + 1, None)
+                self.append({"fetches": [fetch]})
             return
         if result.outcome == "retry":
             self._write_retry(result)
             return
+        if self._settings.canonical == "merge" and result.canonical is not None:
+            self._merge(result)  # before the links: the canonical among them is now this page
         links, link_ids, new_urls = self._write_links(result)
         state = DONE if result.outcome == "done" else FAILED
         frontier.close_lease(lease, state, result.page.get("error") or _status_reason(result))
         self._judge_host(result)
-        if self._settings.canonical == "merge" and result.canonical is not None:
-            self._merge(result)
         self._buffer_page(result, links, new_urls)
         if result.records:
             upsert_records(self._connection, result.records, result.response.started_at)
@@ -291,6 +294,8 @@ class ResultWriter:
         lease, canonical = result.lease, result.canonical
         if canonical is None or canonical.host != lease.host.name or canonical.key == lease.key:
             return
+        if result.response.status != 200:  # an error page may name any page, mostly the home page
+            return
         seen = self._frontier.seen
         hashed = url_hash(canonical.key)
         other = seen.find(canonical, hashed)
@@ -300,6 +305,11 @@ class ResultWriter:
         )
         result.page["key"] = canonical.key
         result.page["url_hash"] = hashed
+
+
+def was_asked(response: Response) -> bool:
+    """Return whether a request was made at all, so that it is a row of ``fetches``."""
+    return response.sent_at is not None or response.error not in _NOT_ASKED
 
 
 def _status_reason(result: PageResult) -> str | None:
