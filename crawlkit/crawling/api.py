@@ -184,6 +184,7 @@ def run_crawl(
     """Own the folder, crawl until an end, and leave its tables in order; return the reason."""
     with contextlib.ExitStack() as hold:
         session = hold.enter_context(open_session(folder, settings, seeds, to_crawl=True))
+        seed_hosts = _seed_hosts(session)
         engine = Engine(
             folder,
             session.connection,
@@ -191,7 +192,8 @@ def run_crawl(
             settings,
             session.counters,
             extractor=extract,
-            allow_private=private_allowance(_seed_hosts(session)),
+            allow_private=private_allowance(seed_hosts),
+            auth_hosts=seed_hosts,
         )
         if on_engine is not None:
             on_engine(engine)

@@ -36,7 +36,7 @@ from crawlkit.web.urls import LinkResolver, url_host
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from crawlkit.crawling.frontier import Frontier
@@ -112,6 +112,8 @@ class Engine:
         Gives records for a page.
     allow_private
         Whether a host may have a private address.
+    auth_hosts
+        Hosts that passwords and secret headers are sent to.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Engine:
         *,
         extractor: Extractor | None = None,
         allow_private: Callable[[str], bool] | bool = False,
+        auth_hosts: Sequence[str] | None = None,
     ) -> None:
         self.folder = folder
         self.counters = counters
@@ -147,6 +150,7 @@ class Engine:
             body_limit=settings.limits.body,
             allow_private=allow_private,
             stop=self._stop,
+            auth_hosts=auth_hosts,
         )
         self._resolver = LinkResolver(settings.url_rules)
         self._draw = random.Random(settings.random_seed)  # noqa: S311 - jitter, no secret

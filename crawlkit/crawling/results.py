@@ -211,6 +211,8 @@ def _take_body(
 
 
 def _may_be_html(response: Response) -> bool:
+    if "unknown_encoding" in response.flags:  # kept as it came; nobody knows what it says
+        return False
     kind = (response.content_type or "").split(";")[0].strip().lower()
     if kind in _HTML_TYPES:
         return True

@@ -1,0 +1,174 @@
+"""One request on the wire, and its answer written into a `Response` as it becomes known.
+
+Whatever ends an exchange early leaves the response with what was known by then: a truncated page
+still has its status and headers.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from crawlkit.web.answers import Answer, read_answer
+from crawlkit.web.bodies import decode_body
+from crawlkit.web.headers import content_type_of
+from crawlkit.web.reasons import FetchFailed
+from crawlkit.web.retry import retry_after_seconds
+from crawlkit.web.url_addresses import Refusal, resolve_address
+
+if TYPE_CHECKING:
+    from crawlkit.web.connections import Connection, Connections, Origin
+    from crawlkit.web.response import Response
+    from crawlkit.web.sockets import Guard
+
+__all__ = ["Exchange"]
+
+_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+#: The body of a redirect is read only where that costs next to nothing and saves a connection.
+_DRAIN_BYTES = 65_536
+_DRAIN_SECONDS = 0.25
+
+
+class Exchange:
+    """Sends requests for one response, within the bounds of its guard.
+
+    Parameters
+    ----------
+    connections
+        Where connections come from and go back to.
+    response
+        Is filled.
+    guard
+        The bounds in time.
+    limit
+        The most bytes of the body, on the wire and decoded.
+
+    Attributes
+    ----------
+    flags : list of str
+        What was odd.
+    response : Response
+        What was given.
+    """
+
+    __slots__ = ("_connections", "_guard", "_head_end", "_limit", "flags", "response")
+
+    def __init__(
+        self, connections: Connections, response: Response, guard: Guard, limit: int
+    ) -> None:
+        self._connections = connections
+        self.response = response
+        self._guard = guard
+        self._limit = limit
+        self._head_end: int | None = None
+        self.flags: list[str] = []
+
+    def run(self, origin: Origin, request: bytes) -> None:
+        """Send a request and read its answer.
+
+        Parameters
+        ----------
+        origin
+            Whom to ask.
+        request
+            The request as it goes on the wire.
+
+        Raises
+        ------
+        FetchFailed, OSError
+            When there is no complete answer.
+        """
+        connection, answer = self._ask(origin, request)
+        try:
+            self._head_end = self._guard.received - answer.waiting()
+            self._describe(answer)
+            if not self._follow(connection, answer):
+                self._read(answer)
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            self.flags += answer.flags
+        if answer.reusable():
+            self._connections.give(connection)
+        else:
+            connection.close()
+
+    def body_bytes_so_far(self) -> int:
+        """Return how much of the body has arrived, frames of chunks included."""
+        return 0 if self._head_end is None else self._guard.received - self._head_end
+
+    def _ask(self, origin: Origin, request: bytes) -> tuple[Connection, Answer]:
+        received = self._guard.received
+        connection = self._connections.take(origin, self._guard)
+        try:
+            return connection, self._send(connection, request)
+        except (FetchFailed, OSError) as error:
+            silent = self._guard.received == received
+            if not (connection.used and silent and _is_closed(error)):
+                raise
+        self.flags.append("reconnected")
+        connection = self._connections.take(origin, self._guard, fresh=True)
+        return connection, self._send(connection, request)
+
+    def _send(self, connection: Connection, request: bytes) -> Answer:
+        self.response.peer = connection.sock.peer
+        try:
+            connection.sock.sendall(request)
+            self.response.sent_at = monotonic()
+            return read_answer(connection.sock)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _describe(self, answer: Answer) -> None:
+        response, headers = self.response, answer.headers
+        response.status = answer.status
+        response.headers = headers
+        response.content_type, repeated = content_type_of(headers)
+        if repeated:
+            self.flags.append("duplicate_content_type")
+        response.retry_after = retry_after_seconds(
+            headers.get("retry-after"), date=headers.get("date")
+        )
+
+    def _follow(self, connection: Connection, answer: Answer) -> bool:
+        """Find out where a redirect leads; return False when this is none."""
+        response = self.response
+        said = answer.location() if answer.status in _REDIRECTS else None
+        if said is None:
+            return False
+        target = resolve_address(said, response.url)
+        if isinstance(target, Refusal):
+            odd = "redirect_not_http" if target.reason == "not_http" else "redirect_bad_url"
+            response.error, response.detail = odd, f"{target.reason}: {said[:200]!a}"
+        else:
+            response.location = target
+            if response.url.startswith("https:") and target.startswith("http:"):
+                self.flags.append("downgrade")
+        self._drain(connection, answer)
+        return True
+
+    def _drain(self, connection: Connection, answer: Answer) -> None:
+        """Read what a redirect says besides its target, if it is short and quick."""
+        connection.sock.guard = self._guard.brief(_DRAIN_SECONDS)
+        try:
+            self.response.wire_bytes = len(answer.read_body(min(_DRAIN_BYTES, self._limit)))
+        except (FetchFailed, OSError):
+            answer.give_up()
+
+    def _read(self, answer: Answer) -> None:
+        response = self.response
+        wire = answer.read_body(self._limit)
+        response.wire_bytes = len(wire)
+        codings = answer.codings()
+        if not codings:
+            response.body = wire
+            return
+        decoded = decode_body(wire, codings, self._limit)
+        response.body, response.error = decoded.body, decoded.error
+        self.flags += decoded.flags
+
+
+def _is_closed(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or getattr(error, "code", "") == "empty_reply"

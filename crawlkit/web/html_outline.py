@@ -1,0 +1,422 @@
+"""The stack of open elements of a page, followed without parsing it.
+
+Written for the few pages that are large or odd enough to be bombs: it reads each tag once and
+answers where, if anywhere, the page becomes dearer to parse than it may. It follows the tree
+construction of the HTML standard (WHATWG HTML, 13.2.6) closely enough never to believe an element
+closed that a parser keeps open; where it cannot tell, it counts against the page.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["ATTRIBUTE", "ATTRIBUTES", "MAX_NESTING", "NAME", "Cut", "outline_cut"]
+
+MAX_NESTING = 512
+"""Elements that may be open at once; browsers stop at the same number."""
+
+# One step is one element that a parser passes on its way down the stack: about 3 ns.
+_MAX_STEPS = 200_000_000
+# The same in Python is dearer.
+_OWN_STEP = 20
+# Elements opened again because formatting was left open: 0.3 microseconds and 320 bytes each.
+_MAX_REOPENED = 500_000
+_MAX_NAMES = 10_000
+_MAX_SAMPLED_NAMES = 1_000
+_LONG_TAG = 1_000
+
+_SPACE = rb"[\t\n\f\r ]"
+_VALUE = rb"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >"'][^\t\n\f\r >]*+)"""
+_REST = rb"[^\t\n\f\r />=]*+"
+_ASSIGNED = rb"(?:" + _SPACE + rb"*+=" + _SPACE + rb"*+" + _VALUE + rb"?+)?+"
+NAME = rb"[a-zA-Z][^\t\n\f\r />]*+"
+"""The name of a tag, as a regular expression."""
+ATTRIBUTES = rb"(?:[\t\n\f\r /]*+[^\t\n\f\r />]" + _REST + _ASSIGNED + rb")*+[\t\n\f\r /]*+"
+"""All that stands between the name and the end of a tag, exactly as the standard reads it."""
+ATTRIBUTE = re.compile(rb"[\t\n\f\r /]*+([^\t\n\f\r />]" + _REST + rb")" + _ASSIGNED)
+"""One attribute; the group is its name."""
+
+_AFTER_NAME = rb"(?=[\t\n\f\r />])"
+_RAW_NAME = rb"(?i:script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)" + _AFTER_NAME
+# What no element is inside of; looking for one would read a long run of these again and again.
+_EMPTY_NAME = rb"(?i:br|img|hr|wbr|input|meta|link|col|area|base|source|param)" + _AFTER_NAME
+# Elements that change nothing outside of themselves, if they are closed in good order.
+_PLAIN = (
+    "a abbr b bdi cite code del dfn div em i ins kbd label mark p pre q s samp small span strong "
+    "sub sup time tt u var"
+)
+_PLAIN_NAME = rb"(?:" + _PLAIN.replace(" ", "|").encode() + rb")" + _AFTER_NAME
+_PLAIN_VOID = rb"(?:wbr|br|img)" + _AFTER_NAME + ATTRIBUTES + rb">"
+
+
+def _balanced(depth: int) -> bytes:
+    """Return what matches text and whole plain elements, nested up to `depth`."""
+    if depth == 0:
+        return rb"[^<]*+"
+    name = b"level_%d" % depth
+    start = rb"(?P<" + name + rb">" + _PLAIN_NAME + rb")" + ATTRIBUTES + rb">"
+    element = start + _balanced(depth - 1) + rb"</(?P=" + name + rb")>"
+    return rb"[^<]*+(?:<(?:" + element + rb"|" + _PLAIN_VOID + rb")[^<]*+)*"
+
+
+# No group may be captured in a possessive repeat: Python 3.11 may mistake where it ended.
+# A start tag, with the rest of its element where all in it is closed in good order; an end tag.
+_TOKEN = re.compile(
+    rb"<(?:(?P<start>(?=[a-zA-Z])(?:(?P<raw>"
+    + _RAW_NAME
+    + rb")|(?P<empty>"
+    + _EMPTY_NAME
+    + rb"))?[^\t\n\f\r />]*+)(?P<attributes>"
+    + ATTRIBUTES
+    + rb")>?+(?P<whole>(?(empty)(?!)|(?(raw)[^<]*+|"
+    + _balanced(3)
+    + rb"))</(?P=start)>)?"
+    rb"|/(?P<end>" + NAME + rb")" + ATTRIBUTES + rb">?+"
+    rb"|!--(?:-?>|.*?(?:--!?>|\Z))"
+    rb"|(?P<cdata>!\[CDATA\[)"
+    rb"|[!?/][^>]*+>?)",
+    re.DOTALL,
+)
+_TAG = re.compile(rb"<(" + NAME + rb")(" + ATTRIBUTES + rb")")
+_CLOSES_ITSELF = re.compile(rb"""(?:^|[\t\n\f\r /"'])/$""")
+_SCRIPT_STATE = re.compile(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECASE)
+_FONT_OF_HTML = re.compile(rb"color|face|size", re.IGNORECASE)
+
+
+# The groups that decide what a token is.
+_GROUPS = ("start", "raw", "attributes", "whole", "end", "cdata")
+
+
+class Cut(NamedTuple):
+    """Where to cut a page (bytes from its start), and the stable reason code."""
+
+    length: int
+    reason: str
+
+
+def _names(text: str) -> frozenset[bytes]:
+    return frozenset(text.encode().split())
+
+
+_VOID = _names(
+    "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
+    "source track wbr"
+)
+# Their end tags may be left out, and they nest only as deep as the elements around them.
+_IMPLIED = _names("html head body p tr thead tbody tfoot colgroup")
+_ROWS = _names("td tr thead tbody tfoot colgroup col")
+_FORMATTING = _names("a b big code em font i nobr s small strike strong tt u")
+# An end tag does not reach through these to an element outside; nor through SVG and MathML.
+_BARRIERS = _names("table td template object applet marquee select")
+_TABLE = _names("table template")
+_LIST_BARRIERS = _BARRIERS | _names("ol ul")
+_BLOCKS = _names(
+    "address article aside blockquote button center dd details dialog dir div dl fieldset "
+    "figcaption figure footer form frameset h1 header hgroup iframe li listing main menu nav "
+    "noembed noframes noscript ol plaintext pre script search section style summary textarea "
+    "title ul xmp"
+)
+_SPECIAL = _BLOCKS | _BARRIERS
+_RAW_TEXT = _names("script style title textarea xmp iframe noembed noframes plaintext")
+_NEVER_OPEN = _VOID | _IMPLIED | _RAW_TEXT
+_KNOWN = _VOID | _IMPLIED | _FORMATTING | _SPECIAL | _names("span option optgroup")
+_ALIASES = {
+    b"dt": b"dd",
+    **dict.fromkeys(_names("th caption"), b"td"),
+    **dict.fromkeys(_names("h2 h3 h4 h5 h6"), b"h1"),
+}
+# The start tag of an item closes the item before it, unless another element is between them.
+_ITEMS = _names("li dd")
+_RUBY = _names("rb rt rtc rp")
+_ITEM_BARRIERS = _SPECIAL - _names("address div")
+# HTML that ends SVG or MathML around it.
+_BREAKOUT = _names(
+    "b big blockquote body br center code dd div dl em embed h1 head hr i img li listing menu "
+    "meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
+)
+_PLAIN_NAMES = _names(_PLAIN)
+_FOREIGN = b":"  # elements of SVG and MathML are kept as ":name"
+_INTEGRATION = _names(":title :desc :foreignobject :mi :mo :mn :ms :mtext")
+
+
+def outline_cut(body: bytes) -> Cut | None:
+    """Return where a page becomes too dear to parse, if it does.
+
+    Parameters
+    ----------
+    body
+        The page, in an encoding in which bytes below 0x80 are ASCII.
+
+    Returns
+    -------
+    Cut or None
+        The length of the harmless beginning, with the reason ``"nesting"`` or ``"attributes"``.
+
+    Examples
+    --------
+    >>> outline_cut(b"<ul>" + b"<li>an item" * 100_000)
+    >>> outline_cut(b"<ul><li>" * 100_000)
+    Cut(length=2048, reason='nesting')
+    """
+    outline = _Outline()
+    position = 0
+    while 0 <= position < len(body):
+        for token in _TOKEN.finditer(body, position):
+            name, raw, attributes, whole, closed, cdata = token.group(*_GROUPS)
+            if name is not None:
+                name = _ALIASES.get(name) or name.lower()
+                reason = outline.start(name, attributes, whole)
+                if reason is not None:
+                    return Cut(token.start(), reason)
+                if raw is not None and whole is None and not outline.is_foreign():
+                    if outline.counts.get(b"select") and name != b"script":
+                        return Cut(token.start(), "nesting")  # raw text or markup: no telling
+                    position = _raw_text_end(body, name, token.end())
+                    break
+            elif closed is not None:
+                outline.close(_ALIASES.get(closed) or closed.lower())
+                if len(outline.names) > _MAX_NAMES:
+                    return Cut(token.start(), "attributes")
+            elif cdata is not None:
+                position = body.find(b"]]>" if outline.is_foreign() else b">", token.end())
+                break
+        else:
+            return None
+    return None
+
+
+class _Outline:
+    """The elements that may be open, and what they have cost so far."""
+
+    def __init__(self) -> None:
+        self.open: list[bytes] = []
+        self.counts: dict[bytes, int] = {}
+        self.formats: dict[bytes, list[bytes]] = {}
+        self.active = 0  # formatting elements that a paragraph would open again
+        self.reopened = 0
+        self.steps = 0
+        self.tokens = 0
+        self.names: set[bytes] = set()
+        self.sampled: set[bytes] = set()
+
+    def is_foreign(self) -> bool:
+        """Return whether the next tag is one of SVG or MathML."""
+        if not self.open:
+            return False
+        return self.open[-1].startswith(_FOREIGN) and self.open[-1] not in _INTEGRATION
+
+    def start(self, name: bytes, attributes: bytes, whole: bytes | None) -> str | None:
+        """Follow a start tag, or a whole element; return the reason if it passes a limit."""
+        self.tokens += 1
+        self.steps += len(self.open) + self.active
+        if (
+            whole is not None
+            and name in _PLAIN_NAMES
+            and self.tokens & 15
+            and len(whole) + len(attributes) < _LONG_TAG
+            and not self.active
+            and not self.is_foreign()
+        ):
+            return None  # most elements are like this
+        if name not in _KNOWN:
+            self.names.add(name)
+        self.count_names(attributes)
+        if name == b"annotation-xml" and b"html" in attributes.lower():
+            return "nesting"  # HTML inside MathML: not followed
+        if self.is_foreign() and not self.leaves_foreign(name, attributes, whole):
+            if whole is None and not _CLOSES_ITSELF.search(attributes):
+                self.push(_FOREIGN + name)
+        else:
+            self.close_before(name)
+            if whole is None and name not in _NEVER_OPEN:
+                self.start_html(name, attributes)
+        if whole is not None:
+            self.pass_over(whole)
+        if len(self.names) > _MAX_NAMES or len(self.sampled) > _MAX_SAMPLED_NAMES:
+            return "attributes"
+        if self.steps > _MAX_STEPS or self.reopened > _MAX_REOPENED:
+            return "nesting"
+        return "nesting" if len(self.open) + self.active > MAX_NESTING else None
+
+    def count_names(self, attributes: bytes) -> None:
+        """Keep the names of attributes; of short tags, of a sample: they are too many to read."""
+        if len(attributes) > _LONG_TAG:
+            self.names.update(ATTRIBUTE.findall(attributes))
+        elif attributes and self.tokens & 15 == 0:
+            self.sampled.update(ATTRIBUTE.findall(attributes))
+
+    def pass_over(self, whole: bytes) -> None:
+        """Count what an element costs that is closed again with all that is in it."""
+        if self.active:
+            self.reopened += self.active * (1 + whole.count(b"<"))
+        if self.tokens & 15 == 0 or len(whole) > _LONG_TAG:
+            tags = _TAG.findall(whole)
+            self.steps += len(tags) * len(self.open)
+            self.sampled.update(name.lower() for name, _ in tags)
+            for _, attributes in tags:
+                self.count_names(attributes)
+
+    def close_before(self, name: bytes) -> None:
+        """Close what the start tag of an HTML element closes."""
+        if name in _IMPLIED or name in _SPECIAL:
+            self.reopened += self.active
+        if name in _ROWS or name == b"table":
+            self.close_in_table(name)
+        elif name in _ITEMS:
+            self.close_through(name, stops=_ITEM_BARRIERS)
+        elif name in (b"button", b"select"):
+            self.close_through(name, stops=_BARRIERS)
+        elif name in (b"a", b"nobr"):
+            self.drop(name)
+        elif name in (b"h1", b"option"):
+            # Formatting that a parser opens again may stand between two of them.
+            if self.open[-1:] == [name] and not self.active:
+                self.drop(name)
+        elif name in _RUBY and self.open and self.open[-1] in _ITEMS:
+            self.counts[self.open[-1]] -= 1
+            self.open[-1] = b"*"  # perhaps closed: nothing may rely on it
+
+    def start_html(self, name: bytes, attributes: bytes) -> None:
+        """Open an HTML element."""
+        if name in (b"svg", b"math"):
+            if not _CLOSES_ITSELF.search(attributes):
+                self.push(_FOREIGN + name)
+            return
+        if (name == b"form" and self.counts.get(name)) or (
+            name == b"td" and not self.counts.get(b"table")
+        ):
+            return
+        if name in _FORMATTING and name not in (b"a", b"nobr"):
+            alike = self.formats.setdefault(name, [])
+            if alike.count(attributes) < 3:
+                alike.append(attributes)
+                self.active += 1
+        self.push(name)
+
+    def close_in_table(self, name: bytes) -> None:
+        """Close the cell that a row or cell ends; a table that is not in a cell ends a table."""
+        if not self.counts.get(b"table"):
+            return
+        if name != b"table":
+            self.close_through(b"td", stops=_TABLE)
+        else:
+            for index in range(len(self.open) - 1, -1, -1):
+                self.steps += _OWN_STEP
+                found = self.open[index]
+                if found == name:
+                    self.cut_back(index)
+                if found in _TABLE or found == b"td":
+                    return
+
+    def leaves_foreign(self, name: bytes, attributes: bytes, whole: bytes | None) -> bool:
+        """Close SVG or MathML if this element cannot be inside it; return whether it did."""
+        leaves = name in _BREAKOUT or (name == b"font" and _FONT_OF_HTML.search(attributes))
+        if not leaves and whole is not None:
+            leaves = any(inner.lower() in _BREAKOUT for inner, _ in _TAG.findall(whole))
+        if not leaves:
+            return False
+        while self.is_foreign():
+            self.counts[self.open.pop()] -= 1
+        return True
+
+    def push(self, name: bytes) -> None:
+        """Open an element that stays open until an end tag closes it."""
+        self.open.append(name)
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def close(self, name: bytes) -> None:
+        """Follow an end tag."""
+        if name not in _KNOWN:
+            self.names.add(name)
+        if self.is_foreign():
+            if name in (b"p", b"br"):
+                self.leaves_foreign(b"p", b"", None)
+            elif self.close_foreign(name):
+                return
+        if name in _IMPLIED or name in _SPECIAL:
+            self.reopened += self.active
+        if name in _ROWS:
+            self.close_through(b"td", stops=_TABLE)
+        elif name in _FORMATTING or name == b"form":
+            if self.formats.get(name):
+                self.formats[name].pop()
+                self.active -= 1
+            self.drop(name)
+        elif name == b"li":
+            self.close_through(name, stops=_LIST_BARRIERS)
+        else:
+            self.close_through(name, stops=_BARRIERS if name in _SPECIAL else _SPECIAL)
+
+    def close_foreign(self, name: bytes) -> bool:
+        """Close an element of SVG or MathML; return False if HTML is reached first."""
+        name = _FOREIGN + name
+        for index in range(len(self.open) - 1, -1, -1):
+            self.steps += _OWN_STEP
+            if not self.open[index].startswith(_FOREIGN):
+                return False
+            if self.open[index] == name:
+                self.cut_back(index)
+                return True
+        return True
+
+    def close_through(self, name: bytes, *, stops: frozenset[bytes]) -> None:
+        """Close the innermost element of this name and all in it, unless one stops that."""
+        if not self.counts.get(name):
+            return
+        for index in range(len(self.open) - 1, -1, -1):
+            self.steps += _OWN_STEP
+            found = self.open[index]
+            if found == name:
+                self.cut_back(index)
+                return
+            if found in stops or found.startswith(_FOREIGN):
+                return
+
+    def cut_back(self, length: int) -> None:
+        """Leave only the outermost elements open."""
+        for closed in self.open[length:]:
+            self.counts[closed] = self.counts.get(closed, 0) - 1
+        del self.open[length:]
+
+    def drop(self, name: bytes) -> None:
+        """Close the innermost element of this name, and no other."""
+        if not self.counts.get(name):
+            return
+        self.counts[name] -= 1
+        for index in range(len(self.open) - 1, -1, -1):
+            self.steps += _OWN_STEP
+            if self.open[index] == name:
+                del self.open[index]
+                return
+
+
+def _raw_text_end(body: bytes, name: bytes, position: int) -> int:
+    """Return where the text of a ``script``, ``style`` or such element ends."""
+    if name == b"plaintext":
+        return len(body)
+    if name == b"script":
+        return _script_end(body, position)
+    closing = re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE)
+    end = closing.search(body, position)
+    return end.start() if end else len(body)
+
+
+def _script_end(body: bytes, position: int) -> int:
+    """Return where a script ends: inside ``<!--``, a second one has an end tag of its own."""
+    in_comment = in_script = False
+    while (mark := _SCRIPT_STATE.search(body, position)) is not None:
+        position = mark.end()
+        if mark[0] == b"<!--":
+            if not in_comment:
+                in_comment = True
+                position -= 2  # "<!-->" is over at once
+        elif mark[0] == b"-->":
+            in_comment = in_script = False
+        elif not mark[1]:
+            in_script = in_comment
+        elif not in_script:
+            return mark.start()
+        else:
+            in_script = False
+    return len(body)

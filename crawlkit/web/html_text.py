@@ -1,0 +1,154 @@
+"""The text that a reader of a page sees, with and without what surrounds it.
+
+Scripts and landmarks are taken out of the tree, the text is read in one pass, and they are put
+back where they were: cheaper than a copy of the page, and exact where cutting text out of text
+would not be.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import TYPE_CHECKING
+
+from crawlkit.web.fingerprint import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+__all__ = ["TEXT_HASH_BY", "count_words", "readable", "split_text", "visible_text"]
+
+TEXT_HASH_BY = "visible_main_v1"
+"""The name of the definition of main text; pages are compared only under the same one."""
+
+_FRAGMENT = "\x1f"
+# One byte for each letter of a word, nothing for ASCII punctuation, a space for whitespace.
+_PUNCTUATION = string.punctuation.encode()
+_LETTERS = bytes(
+    0x20 if byte in b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0" else 0x77 for byte in range(256)
+)
+_BEFORE_PUNCTUATION = re.compile(r"\x1f(?=[,.;:!?)\]}%\u201d\u2019\u00bb\u2026])")
+_AFTER_BRACKET = re.compile(r"(?<=[(\[{\u201c\u2018\u00ab])\x1f")
+
+
+def split_text(
+    tree: LexborHTMLParser, hidden: list[LexborNode], boilerplate: list[LexborNode]
+) -> tuple[str, str]:
+    """Return the text outside of the landmarks of a page, and the text inside them.
+
+    Parameters
+    ----------
+    tree
+        The page.
+    hidden
+        Elements whose text nobody sees, in document order.
+    boilerplate
+        Landmarks that are not the main text, in document order.
+
+    Returns
+    -------
+    tuple[str, str]
+        Both raw, text nodes joined by U+001F: for `count_words`, `readable` and
+        `crawlkit.web.fingerprint.text_hash`.
+    """
+    body = tree.body
+    if body is None:
+        return "", ""
+    removed = _take_out([*hidden, *boilerplate])
+    try:
+        around = _FRAGMENT.join([node.text(separator=_FRAGMENT) for node in boilerplate])
+        return body.text(separator=_FRAGMENT), around
+    finally:
+        _put_back(removed)
+
+
+def visible_text(tree: LexborHTMLParser, hidden: list[LexborNode]) -> str:
+    """Return the raw text of a page in document order, landmarks and all.
+
+    Parameters
+    ----------
+    tree
+        The page.
+    hidden
+        Elements whose text nobody sees, in document order.
+
+    Returns
+    -------
+    str
+        Text nodes joined by U+001F.
+    """
+    return split_text(tree, hidden, [])[0]
+
+
+def count_words(raw: str) -> int:
+    r"""Return how many words a raw text has.
+
+    A word is what whitespace, or the border of an element, separates and what has at least one
+    character that is not ASCII punctuation.
+
+    Parameters
+    ----------
+    raw
+        Text as `split_text` returns it.
+
+    Returns
+    -------
+    int
+        The number of words.
+
+    Examples
+    --------
+    >>> count_words("The \x1fcat\x1f, and - the dog's bone.")
+    6
+    """
+    if not raw:
+        return 0
+    content = raw.encode("latin-1", "replace").translate(_LETTERS, _PUNCTUATION)
+    return content.count(b" w") + content.startswith(b"w")
+
+
+def readable(raw: str) -> str:
+    r"""Return a raw text as one line for people.
+
+    Parameters
+    ----------
+    raw
+        Text as `split_text` returns it.
+
+    Returns
+    -------
+    str
+        Whitespace collapsed, no control characters, no space before punctuation where an
+        element ended.
+
+    Examples
+    --------
+    >>> readable("See \x1fthe list\x1f, please.\x1f\n  Thanks")
+    'See the list, please. Thanks'
+    """
+    joined = _AFTER_BRACKET.sub("", _BEFORE_PUNCTUATION.sub("", raw))
+    return clean_text(" ".join(joined.split()))
+
+
+def _take_out(
+    nodes: Iterable[LexborNode],
+) -> list[tuple[LexborNode, LexborNode | None, LexborNode]]:
+    """Unlink elements from their tree; return what it takes to put them back."""
+    removed = []
+    for node in nodes:
+        parent = node.parent
+        if parent is not None:
+            removed.append((node, node.next, parent))
+            node.decompose(recursive=False)
+    return removed
+
+
+def _put_back(removed: list[tuple[LexborNode, LexborNode | None, LexborNode]]) -> None:
+    """Link elements again where they were; the last one out is the first one in."""
+    for node, following, parent in reversed(removed):
+        if following is not None:
+            following.insert_before(node, move=True)
+        else:
+            parent.insert_child(node, move=True)
