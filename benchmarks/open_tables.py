@@ -70,7 +70,7 @@ def build(folder: Path, lines: Path) -> None:
         batch: list[tuple[int, str]] = []
         for number, row in enumerate(rows(PAGES), 1):
             file.write(json.dumps(row) + "\n")
-            batch.append((number, json.dumps({"pages": row})))
+            batch.append((number, json.dumps({"pages": [row]})))
             if len(batch) == SEGMENT:
                 with transaction(connection):
                     connection.executemany("INSERT INTO buffer VALUES (?, ?)", batch)

@@ -16,6 +16,7 @@ NOW = 1_790_000_000_000_000
 
 
 def add(connection, seq: int, **tables) -> None:
+    tables = {name: rows if isinstance(rows, list) else [rows] for name, rows in tables.items()}
     with transaction(connection):
         connection.execute(
             "INSERT INTO buffer (seq, rows) VALUES (?, ?)", (seq, json.dumps(tables))
@@ -143,6 +144,6 @@ def test_a_page_fetched_again_shows_its_latest_fetch(tmp_path, connection):
 
 def test_text_that_no_encoding_holds_is_kept_readable(tmp_path, connection):
     with transaction(connection):
-        rows = to_json({"pages": page(1, title="a\ud800b")})
+        rows = to_json({"pages": [page(1, title="a\ud800b")]})
         connection.execute("INSERT INTO buffer (seq, rows) VALUES (1, ?)", (rows,))
     assert len(read_table(tmp_path, "pages")) == 1

@@ -36,7 +36,8 @@ CREATE TABLE hosts (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   asked INTEGER NOT NULL DEFAULT 0,
-  not_before REAL
+  not_before REAL,
+  pause REAL
 );
 CREATE TABLE robots (
   authority TEXT PRIMARY KEY,

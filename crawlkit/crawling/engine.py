@@ -12,6 +12,7 @@ more of them are woken while the processor has time to spare.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import threading
@@ -36,7 +37,7 @@ from crawlkit.web.urls import LinkResolver, url_host
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from crawlkit.crawling.frontier import Frontier
@@ -145,6 +146,7 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._working = 0
         self._robots_asked: set[str] = set()
+        self._suspect: int | None = None
         self._fetcher = Fetcher(
             settings.http,
             body_limit=settings.limits.body,
@@ -319,7 +321,7 @@ class Engine:
         with self._turn:
             if self._closed:
                 return "interrupted"
-            with transaction(self._connection):
+            with self._transaction():
                 self.frontier.note_start(last, time.monotonic())
                 at = self.frontier.reserve(name)
         while not self._stop.is_set():
@@ -349,6 +351,20 @@ class Engine:
                 return None
             slot.wake.wait(wait)
             slot.wake.clear()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Run a block in a transaction, the last one if it fails.
+
+        Memory then knows more than the disk, so no other worker may write on that ground.
+        """
+        try:
+            with transaction(self._connection):
+                yield
+        except BaseException as error:
+            self._closed = True
+            self._fail(error)
+            raise
 
     def _wait_of(self, slot: _Slot) -> float | None:
         """Let one idle worker watch the clocks; the others sleep until they are woken."""
@@ -383,7 +399,7 @@ class Engine:
         late = self._late_slots()
         if results or late or (not stopping and self._may_lease()):
             assigned: list[tuple[_Slot, Lease | _RobotsTask]] = []
-            with transaction(self._connection):
+            with self._transaction():
                 self._write(results)
                 if late:
                     self._renew(late)
@@ -411,6 +427,8 @@ class Engine:
             self._idle[0].wake.set()
 
     def _may_lease(self) -> bool:
+        if self._suspect is not None:
+            return False
         return self._working < self._wanted and self.frontier.has_ready()
 
     def _write(self, slots: list[_Slot]) -> None:
@@ -418,6 +436,7 @@ class Engine:
             result, slot.result = slot.result, None
             self._working -= 1
             if isinstance(result, PageResult):
+                self._clear_suspect(result)
                 self._writer.write(result)
                 if result.outcome == "returned" and result.response.error == "body_too_large":
                     self._budget_spent = True
@@ -427,6 +446,12 @@ class Engine:
                     self.frontier.write_scores(self.frontier.ordering.rescore())
             elif result is not None:
                 self._write_robots(result)
+
+    def _clear_suspect(self, result: PageResult) -> None:
+        if result.lease.id == self._suspect:
+            self._suspect = None
+            if result.outcome in ("done", "failed"):
+                self.frontier.suspects.discard(result.lease.id)
 
     def _write_robots(self, result: _RobotsResult) -> None:
         host, authority = result.task.host, result.task.authority
@@ -483,22 +508,23 @@ class Engine:
 
     def _adapt(self) -> None:
         """Follow the latency: as many workers as keep one processor busy, and no more."""
-        now, cpu = time.monotonic(), time.process_time()
+        now = time.monotonic()
         elapsed = now - self._window[0]
         if elapsed < _WINDOW_SECONDS:
             return
+        cpu = time.process_time()
         load = (cpu - self._window[1]) / elapsed
         self._window = (now, cpu)
         enough = math.ceil(max(1, self._working) * _BUSY / max(load, 0.01))
-        if enough > self._wanted:
-            self._wanted = min(enough, self._settings.workers)
+        if enough > self._wanted and self._working >= self._wanted:
+            self._wanted = min(enough, 2 * self._wanted, self._settings.workers)
         elif enough < self._wanted:
             self._wanted -= 1
 
     def _next_task(self) -> Lease | _RobotsTask | None:
         """Choose the next request; URLs that robots.txt refuses become rows on the way."""
         budget = self._limit_reached()
-        if budget is not None:
+        if budget is not None or self._suspect is not None:
             return None
         for _ in range(_REFUSALS_PER_TURN):
             found = self.frontier.candidate()
@@ -519,6 +545,10 @@ class Engine:
                 if host.delay and host.next_at > time.monotonic():  # see _pace_again
                     self.frontier.hosts.update(host)
                     continue
+            if page_id in self.frontier.suspects:
+                if self._working:
+                    return None  # it is asked for alone, once the others are home
+                self._suspect = page_id
             return self._lease(host)
         return None
 
@@ -597,7 +627,7 @@ class Engine:
         if self._settings.max_depth is None or not frontier.found_late:
             return False
         frontier.found_late = False
-        with transaction(self._connection):
+        with self._transaction():
             return judge_depths(self._connection, frontier, self.folder) > 0
 
     def _save_totals(self) -> None:

@@ -149,6 +149,10 @@ class Frontier:
         self.urgent = 0
         # Whether a shorter way to a page was found only after the page was asked for.
         self.found_late = False
+        # Pages in hand at several deaths: each is asked for alone, so that one of them that
+        # kills the process uses up the attempts of no other.
+        self.suspects: set[int] = set()
+        self.given_up: list[str] = []
         self._next_id = 0
         self._load()
 
@@ -168,13 +172,14 @@ class Frontier:
         now = self._clock()
         wall = time.time()
         pages = dict(ask("SELECT host, count(*) FROM urls WHERE leases > 0 GROUP BY host"))
-        for host_id, name, asked, not_before in ask(
-            "SELECT id, name, asked, not_before FROM hosts"
+        for host_id, name, asked, not_before, longest in ask(
+            "SELECT id, name, asked, not_before, pause FROM hosts"
         ).fetchall():
             delay = self._settings.delay
             pause = delay if asked else 0.0
             if not_before is not None:
-                pause = max(pause, min(not_before - wall, 86_400.0))
+                # A clock set back since must not lengthen the pause.
+                pause = max(pause, min(not_before - wall, longest, 86_400.0))
             host = HostQueue(
                 host_id, name, delay, now + pause, bool(asked), pages=pages.get(host_id, 0)
             )
@@ -190,8 +195,9 @@ class Frontier:
         execute = self._connection.execute
         limit = self._settings.limits.attempts
         rows = execute("SELECT id, url, host, leases FROM urls WHERE state = 1").fetchall()
-        for page_id, _, _, leases in rows:
+        for page_id, url, _, leases in rows:
             if leases >= limit:
+                self.given_up.append(url)
                 execute(
                     "UPDATE urls SET state = 3, reason = 'attempts', urgent = 0 WHERE id = ?",
                     (page_id,),
@@ -200,6 +206,8 @@ class Frontier:
                 execute("UPDATE urls SET state = 0, urgent = 1 WHERE id = ?", (page_id,))
                 self.pending += 1
                 self.urgent += 1
+                if leases > limit // 3:
+                    self.suspects.add(page_id)
         execute("DELETE FROM leases")
         execute("UPDATE urls SET retry_at = NULL, urgent = 1 WHERE retry_at IS NOT NULL")
         for host in self.hosts:
@@ -552,9 +560,11 @@ class Frontier:
     def pause_host(self, host: HostQueue, seconds: float) -> None:
         """Let a host wait, durably, as after Retry-After."""
         host.next_at = max(host.next_at, self._clock() + seconds)
+        until = time.time() + seconds
         self._connection.execute(
-            "UPDATE hosts SET not_before = max(coalesce(not_before, 0), ?) WHERE id = ?",
-            (time.time() + seconds, host.id),
+            "UPDATE hosts SET not_before = ?, pause = ? "
+            "WHERE id = ? AND (coalesce(not_before, 0) < ? OR pause < ?)",
+            (until, seconds, host.id, until, seconds),
         )
         self._touched.add(host)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.records import Record, extract_records
 from crawlkit.web.fetch import is_retryable
-from crawlkit.web.fingerprint import body_hash, clean_text, text_hash
+from crawlkit.web.fingerprint import body_hash, clean_text
 from crawlkit.web.html import Link, Page, parse_page
 from crawlkit.web.urls import Address, Refusal
 
@@ -119,6 +119,8 @@ def digest(
         _take_redirect(result, resolver)
     elif response.error is None and response.body:
         _take_body(result, resolver, links_per_page, extractor, keep_body=keep_body)
+        if outcome == "failed":  # an error page: the page itself may yet come, with its own links
+            result.links = []
     return result
 
 
@@ -238,7 +240,7 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         indexable=page.indexable,
         hreflang=[{"lang": lang, "url": url} for lang, url in page.hreflang] or None,
         links_found=page.links_found,
-        text_hash=text_hash(page.main_text),
+        text_hash=page.text_hash,
         text_hash_by=page.text_hash_by,
     )
     resolve = resolver.for_page(page.base_url)

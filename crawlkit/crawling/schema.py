@@ -160,8 +160,11 @@ def arrow_schema(table: str) -> pa.Schema:
         "float": pa.float64(),
         "bool": pa.bool_(),
         "time": pa.timestamp("us", tz="UTC"),
-        "texts": pa.list_(pa.string()),
-        "pairs": pa.list_(pa.struct([("lang", pa.string()), ("url", pa.string())])),
+        # Parquet names what a list holds "element"; other names would make two schemas of one.
+        "texts": pa.list_(pa.field("element", pa.string())),
+        "pairs": pa.list_(
+            pa.field("element", pa.struct([("lang", pa.string()), ("url", pa.string())]))
+        ),
     }
     columns = [(name, types[kind]) for name, kind in COLUMNS[table].items()]
     return pa.schema(columns, metadata={"crawlkit.table": f"{table}:{TABLE_VERSION}"})

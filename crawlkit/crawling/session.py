@@ -164,7 +164,7 @@ def _recover(
             if _known_limit(settings.to_dict()) > _known_limit(old) and counters.not_kept:
                 take_in_dropped(frontier, settings, folder)
                 counters.not_kept = frontier.not_kept
-        for event in _recovery_events(freed, gone):
+        for event in _recovery_events(frontier, freed, gone):
             counters.buffered += 1
             connection.execute(
                 "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
@@ -174,8 +174,11 @@ def _recover(
     return Session(folder, connection, frontier, counters)
 
 
-def _recovery_events(freed: list[str], gone: list[str]) -> list[Event]:
-    events = [Event("lease_recovered", url) for url in freed]
+def _recovery_events(frontier: Frontier, freed: list[str], gone: list[str]) -> list[Event]:
+    given_up = dict.fromkeys(frontier.given_up)
+    events = [Event("lease_recovered", url) for url in freed if url not in given_up]
+    detail = "the process died with the page in hand as often as limits.attempts allows"
+    events += [Event("page_given_up", url, detail=detail) for url in given_up]
     events += [Event("segment_removed", detail=name) for name in gone]
     return events
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 from crawlkit.crawling.database import read_only, transaction
 from crawlkit.crawling.faults import point
 from crawlkit.crawling.schema import (
-    COLUMNS,
     arrow_schema,
     empty_frame,
     read_json_rows,
@@ -45,19 +44,19 @@ __all__ = [
 
 # Tables that grow by appending rows.
 SEGMENTED = ("pages", "links", "fetches", "changes", "events")
-_LISTED = ("fetches", "changes", "events")
 # Results decoded at a time, rows of a row group, and of one in a compacted file: they bound the
 # memory in use.
-_CHUNK = 100
-_ROW_GROUP = 16_384
+_CHUNK = 50
+_ROW_GROUP = 8_192
 _COMPACTED = 65_536
 
 
 # -- rows to Arrow -------------------------------------------------------------------------
 #
-# A row of the buffer is one JSON object: ``pages`` an object, ``links`` an object of lists,
-# ``fetches``, ``changes`` and ``events`` lists of objects. Arrow reads it without making a Python
-# object of each value, and without loading pandas into a running crawl.
+# A row of the buffer is one JSON object of lists: ``pages``, ``fetches``, ``changes`` and
+# ``events`` hold objects, ``links`` one object whose columns are lists. Arrow reads it without
+# making a Python object of each value. Only what Arrow does by itself is used here: its compute
+# functions, and arrays from Python lists, would load pandas and more into a running crawl.
 
 
 def _buffer_schema() -> pa.Schema:
@@ -66,13 +65,12 @@ def _buffer_schema() -> pa.Schema:
     def plain(table: str) -> list[pa.Field]:
         return [pa.field(f.name, _in_json(f.type)) for f in arrow_schema(table)]
 
-    links = [
-        pa.field(f.name, f.type if f.name == "source" else pa.list_(f.type)) for f in plain("links")
+    tables = {table: plain(table) for table in SEGMENTED}
+    tables["links"] = [
+        pa.field(f.name, f.type if f.name == "source" else pa.list_(f.type))
+        for f in tables["links"]
     ]
-    lists = [pa.field(name, pa.list_(pa.struct(plain(name)))) for name in _LISTED]
-    return pa.schema(
-        [pa.field("pages", pa.struct(plain("pages"))), pa.field("links", pa.struct(links)), *lists]
-    )
+    return pa.schema([(name, pa.list_(pa.struct(columns))) for name, columns in tables.items()])
 
 
 def _in_json(kind: pa.DataType) -> pa.DataType:
@@ -87,41 +85,39 @@ def buffer_to_arrow(rows: Sequence[str]) -> dict[str, pa.Table]:
     if not rows:
         return {}
     read = read_json_rows(rows, _buffer_schema())
-    found = {"pages": _from_structs("pages", _whole(read["pages"]))}
-    for name in _LISTED:
-        found[name] = _from_structs(name, _whole(read[name]).flatten())
-    found["links"] = _links(_whole(read["links"]))
+    found: dict[str, pa.Table] = {}
+    for name in SEGMENTED:
+        # All rows were read as one block, so there is one chunk; a null list adds nothing.
+        structs = read[name].chunk(0).values  # noqa: PD011 - an Arrow list, not a frame
+        if len(structs):
+            found[name] = _links(structs) if name == "links" else _from_structs(name, structs)
     return {name: table for name, table in found.items() if table.num_rows}
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, without its nulls; what needs no copy is not copied."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    pool = pa.system_memory_pool()
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks(memory_pool=pool)
-    return pc.drop_null(array, memory_pool=pool) if array.null_count else array
 
 
 def _from_structs(table: str, structs: Any) -> pa.Table:
     import pyarrow as pa
 
-    batch = pa.RecordBatch.from_struct_array(structs)
-    return pa.Table.from_batches([batch]).cast(arrow_schema(table))
+    schema = arrow_schema(table)
+    columns = structs.flatten()
+    arrays = [
+        c.view(f.type) if c.type != f.type else c for c, f in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _links(structs: Any) -> pa.Table:
     """Unfold the lists of each page's links; all lists of one page have one length."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    columns = {name: structs.field(name) for name in COLUMNS["links"]}
-    pool = pa.system_memory_pool()
-    page_of_link = pc.list_parent_indices(columns["target"], memory_pool=pool)
-    source = pc.take(columns.pop("source"), page_of_link, memory_pool=pool)
-    flat = {name: column.flatten() for name, column in columns.items()}
-    return pa.table({"source": source, **flat}, schema=arrow_schema("links"))
+    schema = arrow_schema("links")
+    columns = dict(zip(schema.names, structs.flatten(), strict=True))
+    bounds = columns["target"].offsets.to_pylist()
+    repeated = [
+        pa.repeat(source, end - start)
+        for source, start, end in zip(columns.pop("source"), bounds, bounds[1:], strict=False)
+    ]
+    flat = [column.values for column in columns.values()]  # noqa: PD011 - Arrow lists
+    return pa.Table.from_arrays([pa.concat_arrays(repeated), *flat], schema=schema)
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -327,7 +323,7 @@ def _row_groups(folder: Path, names: list[str], table: str) -> Iterator[pa.Table
     for name in names:
         with pq.ParquetFile(folder / name) as file:
             for index in range(file.num_row_groups):
-                piece = file.read_row_group(index).cast(schema)
+                piece = file.read_row_group(index).replace_schema_metadata(schema.metadata)
                 waiting.append(piece)
                 rows += piece.num_rows
                 if rows >= _COMPACTED:

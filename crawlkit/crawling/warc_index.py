@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from crawlkit.crawling.archive import compress, decompress
 from crawlkit.crawling.session import Seed
 from crawlkit.crawling.warc import SEEDS_URI
-from crawlkit.crawling.warc_reader import Problem, Record, read_warc
+from crawlkit.crawling.warc_reader import PROBLEMS, Problem, Record, read_warc
 from crawlkit.crawling.warc_responses import read_status
+from crawlkit.errors import StorageFailed
 from crawlkit.web.response import Response
 from crawlkit.web.retry import is_retryable
 from crawlkit.web.urls import Address, LinkResolver, Refusal
@@ -92,7 +93,25 @@ class CaptureIndex:
     # -- first pass ------------------------------------------------------------------------
 
     def scan(self) -> list[FileNotes]:
-        """Read all files once, and note which records to take."""
+        """Read all files once, and note which records to take.
+
+        Raises
+        ------
+        StorageFailed
+            There is no room for temporary files.
+        """
+        try:
+            self._database.execute("BEGIN")
+            notes = self._scan()
+            self._database.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise StorageFailed(
+                f"no temporary file can be written: {error}. Free some space, or set TMPDIR."
+            ) from error
+        self._revisits = self._one("SELECT 1 FROM captures WHERE rank = 0 LIMIT 1") is not None
+        return notes
+
+    def _scan(self) -> list[FileNotes]:
         notes: list[FileNotes] = []
         ordinal = 0
         for path in self._files:
@@ -105,12 +124,11 @@ class CaptureIndex:
                 ordinal += 1
                 fate = self._note(item, ordinal)
                 counts[fate] += 1
-                if fate in ("warc_no_answer", "warc_segmented"):
+                if fate in PROBLEMS:
                     problems.append(Problem(fate, item.offset, item.url[:500]))
                 elif fate == "capture" and item.date is None:
                     problems.append(Problem("warc_bad_date", item.offset, item.url[:500]))
             notes.append(FileNotes(path, counts, problems))
-        self._revisits = self._one("SELECT 1 FROM captures WHERE rank = 0 LIMIT 1") is not None
         return notes
 
     def _note(self, record: Record, ordinal: int) -> str:

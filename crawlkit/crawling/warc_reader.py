@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlkit.crawling.warc_stream import DamagedError, WarcStream
@@ -39,6 +40,7 @@ PROBLEMS: dict[str, str] = {
 
 _PIECE = 65_536
 _MOST_PROBLEMS = 1_000
+_MOST_TRIES = 10
 _WARC_LINE = re.compile(rb"WARC/\d{1,3}\.\d{1,3}[ \t]*\r?\n?\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ARC_FIRST = b"filedesc://"
@@ -119,13 +121,8 @@ class Record:
 
 
 def looks_like_warc(path: Path) -> bool:
-    """Return whether a file begins as a WARC or ARC file does, compressed or not."""
-    try:
-        with path.open("rb") as file:
-            first = WarcStream(file).line()
-    except (OSError, DamagedError):
-        return False
-    return _WARC_LINE.match(first) is not None or first.startswith(_ARC_FIRST)
+    """Return whether there are records in a file, at its beginning or not far behind damage."""
+    return any(isinstance(item, Record) for item in islice(read_warc(path), _MOST_TRIES))
 
 
 def read_warc(path: Path) -> Iterator[Record | Problem]:
@@ -157,6 +154,7 @@ class _Reader:
         self._arc = False
         self._line = b""
         self._offset: int | None = None
+        self._lost = False
 
     def __iter__(self) -> Iterator[Record | Problem]:
         problems = records = 0
@@ -174,6 +172,7 @@ class _Reader:
                 records += 1
                 yield record
                 problem = record.finish()
+            self._lost = problem is not None
             if problem is not None:
                 problems += 1
                 yield problem
@@ -191,9 +190,12 @@ class _Reader:
             line = stream.line()
             if not line:
                 return None
+            line = line.lstrip(b"\0")  # a hole that a crash left in the file
         self._offset = stream.where(len(line))
         if not self._begins(line):
             self._skip_to_record()
+            if self._lost:  # what was lost was told already
+                return self._next() if self._line else None
             raise DamagedError("warc_bad_length", f"{ascii(line[:60])[1:]} where a record begins")
         stream.begin_record()
         return self._parse(line, self._offset)
@@ -222,6 +224,8 @@ class _Reader:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a parser says to bytes from anywhere
             raise DamagedError("warc_bad_record", f"{type(error).__name__}: {error}") from None
+        if self._stream.ended:
+            raise DamagedError("warc_truncated", "the file ends inside the head of a record")
         if not re.fullmatch("[0-9]{1,18}", length):
             raise DamagedError("warc_bad_record", f"its length is {length[:40]!a}")
         left = int(length) - (head.total_len if arc else 0)

@@ -148,6 +148,8 @@ class WarcStream:
     ----------
     in_record : bool
         Whether a record is being read; one that reaches into the next is damaged.
+    ended : bool
+        Whether something was asked for behind the last byte.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -158,6 +160,7 @@ class WarcStream:
         self._at = 0
         self._room = _MOST_HEAD
         self.in_record = False
+        self.ended = False
 
     def where(self, back: int = 0) -> int:
         """Return the offset in the file of the byte so far back, or of its gzip member."""
@@ -168,6 +171,7 @@ class WarcStream:
             return True
         self._buffer, self._at = b"", 0
         self._buffer = self._source.piece()
+        self.ended = not self._buffer
         if self.in_record and self._source.fresh and self._buffer.startswith(b"WARC/"):
             raise DamagedError("warc_bad_length", "the next record begins before it should")
         return bool(self._buffer)

@@ -188,9 +188,9 @@ class ResultWriter:
         page["found_on"] = lease.found_on
         page["round"] = self._counters.round
         page["seq"] = fetch["seq"]
-        rows: dict[str, Any] = {"pages": page, "fetches": [fetch]}
+        rows: dict[str, Any] = {"pages": [page], "fetches": [fetch]}
         if links["target"]:
-            rows["links"] = links
+            rows["links"] = [links]
         if result.events:
             rows["events"] = [event_row(event) for event in result.events]
         self.append(rows)

@@ -29,13 +29,9 @@ __all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "Page", "parse_page"]
 # Without events the tree is the same, and made faster.
 _OPTIONS = LexborDocumentOptions.WO_EVENTS.value
 _UTF8_MARK = b"\xef\xbb\xbf"
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-_PERHAPS_HTML_TYPES = frozenset({"", "text/xml", "application/xml"})
+_HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
+_PERHAPS_HTML_TYPES = frozenset({"text/xml", "application/xml"})
 _SNIFFED = 1024
-_LOOKS_LIKE_HTML = re.compile(
-    rb"<(?:!doctype\s+html|(?:html|head|title|meta|body|div|p|a|h1|table|script)[\s/>])",
-    re.IGNORECASE,
-)
 _LOOKS_LIKE_XHTML = re.compile(rb"<(?:!doctype\s+html|(?:\w+:)?html[\s>])", re.IGNORECASE)
 _MAGIC = re.compile(
     rb"%PDF-|\x89PNG\r|GIF8[79]a|\xff\xd8\xff|PK\x03\x04|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf"
@@ -85,8 +81,7 @@ class Page:
     """
 
     __slots__ = (
-        "_around",
-        "_elements",
+        "_hidden",
         "_main",
         "_source",
         "_tree",
@@ -133,9 +128,8 @@ class Page:
         self.skipped_links = 0
         self._source = b""
         self._main = ""
-        self._around = ""
         self._tree: LexborHTMLParser | None = None
-        self._elements: PageElements | None = None
+        self._hidden: list[LexborNode] = []
 
     def __repr__(self) -> str:
         problem = f", error={self.error!r}" if self.error else ""
@@ -149,9 +143,7 @@ class Page:
     @property
     def text(self) -> str:
         """The visible text of the page on one line, navigation included; made when asked for."""
-        if self._tree is None or self._elements is None:
-            return ""
-        return readable(visible_text(self._tree, self._elements.hidden))
+        return readable(visible_text(self._tree, self._hidden)) if self._tree is not None else ""
 
     @property
     def main_text(self) -> str:
@@ -280,7 +272,7 @@ def parse_page(
         if cut is not None:
             page.error = cut.reason
             source = source[: cut.length]
-        page._source = source  # noqa: SLF001 - the page's own module
+        page._source = source
         _parse(page, facts, links_per_page)
     else:
         page.error = "not_html"
@@ -296,19 +288,19 @@ def _parse(page: Page, facts: HeadFacts, links_per_page: int | None) -> None:
     try:
         tree = LexborHTMLParser(page._source, options=_OPTIONS)
         elements = PageElements(tree, limit, len(page._source))
-        facts.read_head(tree)
+        facts.read_head(tree, elements)
         main, around = split_text(tree, elements.hidden, elements.boilerplate)
     except (SelectolaxError, RuntimeError, ValueError, MemoryError):
         page.error = "unparsable"
         return
     page._tree = tree
-    page._elements = elements
+    page._hidden = elements.hidden
     main_words = count_words(main)
     page.words = main_words + count_words(around)
     page._main = main if main_words else around
-    page.links = elements.links()
-    page.links_found = elements.found
-    page.skipped_links = elements.found - len(page.links)
+    page.links = elements.links
+    page.links_found = len(elements.links) + elements.skipped
+    page.skipped_links = elements.skipped
     if elements.h1 is not None:
         page.h1 = collapse(elements.h1.text(), MAX_TEXT)
     if tree.root is not None:
@@ -346,12 +338,10 @@ def _is_html(body: bytes, content_type: str | None, encoding: str) -> bool:
     """Return whether a body is to be parsed: by its declared type, and by its first bytes."""
     kind = _media_type(content_type)
     head = body[:_SNIFFED]
-    if kind not in _HTML_TYPES:
-        if kind not in _PERHAPS_HTML_TYPES:
-            return False
-        marks = _LOOKS_LIKE_XHTML if kind else _LOOKS_LIKE_HTML
-        if encoding not in ("utf-16le", "utf-16be") and marks.search(head) is None:
-            return not head.strip()
+    if kind not in _HTML_TYPES and (
+        kind not in _PERHAPS_HTML_TYPES or _LOOKS_LIKE_XHTML.search(head) is None
+    ):
+        return False
     if _MAGIC.match(head) is not None:
         return False
     if encoding in ("utf-16le", "utf-16be") or b"<" in head:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import ada_url
 
-from crawlkit.web.html_links import collapse, rel_tokens
+from crawlkit.web.html_links import PageElements, collapse, rel_tokens, tag_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -21,7 +21,8 @@ MAX_TEXT = 1_000
 
 _MAX_HEADER = 16_384
 _MAX_ITEMS = 200
-_METADATA = frozenset({"meta", "link", "title", "base", "style", "script", "noscript", "img"})
+_META, _TITLE, _HEAD, _NOSCRIPT = tag_ids("meta title head noscript").values()
+_METADATA = frozenset(tag_ids("meta link title base style script noscript img").values())
 
 # RFC 8288, section 3: <target>; parameter=value, ... A comma in quotes ends nothing.
 _HEADER_LINK = re.compile(r'<([^>]*)>((?:[^",<]++|"(?:[^"\\]++|\\.)*+(?:"|\Z))*+)')
@@ -182,21 +183,26 @@ class HeadFacts:
             if "alternate" in tokens and parameters.get("hreflang"):
                 self.header_alternates.append((parameters["hreflang"], target))
 
-    def read_head(self, tree: LexborHTMLParser) -> None:
+    def read_head(self, tree: LexborHTMLParser, elements: PageElements) -> None:
         """Take in the elements of the head."""
         for node in _head_elements(tree):
-            tag = node.tag
-            if tag == "meta":
+            tag = node.tag_id
+            if tag == _META:
                 self._meta(node)
-            elif tag == "link":
-                self._link(node)
-            elif tag == "title" and self.title is None:
+            elif tag == _TITLE and self.title is None:
                 self.title = collapse(node.text(), MAX_TEXT)
+        for attributes, node in elements.relations:
+            parent = node.parent
+            if parent is not None and (
+                parent.tag_id == _HEAD
+                or any(node == other for other in _driven_out(tree.head, tree.body))
+            ):
+                self._link(attributes)
         if self.title is None:
             # Misplaced in the body, it is still the title that browsers show.
-            node_or_none = tree.css_first("title:not(svg title)")
-            if node_or_none is not None:
-                self.title = collapse(node_or_none.text(), MAX_TEXT)
+            title = tree.css_first("title:not(svg title)")
+            if title is not None:
+                self.title = collapse(title.text(), MAX_TEXT)
 
     def _meta(self, node: LexborNode) -> None:
         attributes = node.attributes
@@ -214,8 +220,7 @@ class HeadFacts:
             if match is not None and match[1].strip():
                 self.refresh = self.refresh or match[1].strip()
 
-    def _link(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _link(self, attributes: dict[str, str | None]) -> None:
         href = attributes.get("href")
         if not href or not href.strip():
             return
@@ -257,20 +262,24 @@ def _absolute(base: str, href: str) -> str:
 
 
 def _head_elements(tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """Yield the elements of the head, also those that a ``noscript`` has driven out of it.
+    """Yield the elements of the head, also those that a ``noscript`` has driven out of it."""
+    if tree.head is not None:
+        yield from tree.head.iter()
+        yield from _driven_out(tree.head, tree.body)
 
-    Where scripts do not run, an image in a ``noscript`` ends the head (WHATWG HTML, 13.2.6.4.5);
-    what was written after it then leads the body.
+
+def _driven_out(head: LexborNode | None, body: LexborNode | None) -> Iterator[LexborNode]:
+    """Yield elements of the head that lead the body because of a ``noscript``.
+
+    Where scripts do not run, an image in a ``noscript`` ends the head (WHATWG HTML,
+    13.2.6.4.5), and what was written after it ends up in the body.
     """
-    head = tree.head
-    if head is None:
+    last = head.last_child if head is not None else None
+    while last is not None and not last.is_element_node:
+        last = last.prev
+    if last is None or body is None or last.tag_id != _NOSCRIPT:
         return
-    last = None
-    for node in head.iter():
-        last = node
+    for number, node in enumerate(body.iter()):
+        if number == _MAX_ITEMS or node.tag_id not in _METADATA:
+            return
         yield node
-    if last is not None and last.tag == "noscript" and tree.body is not None:
-        for node in tree.body.iter():
-            if node.tag not in _METADATA:
-                return
-            yield node

@@ -69,17 +69,18 @@ def safe_length(body: bytes) -> Cut | None:
     marks = body.count(b"<")
     if marks <= _HARMLESS_MARKS and len(body) <= _FEW_ATTRIBUTES_BYTES:
         return None
-    ends = body.count(b"</")
-    starts = marks - ends
-    reopenable = starts
+    starts = reopening = marks
+    ends = 0
     if marks > _MAX_START_TAGS:
+        ends = body.count(b"</")
+        reopening = marks - ends
         # An anchor closes the one before it, so anchors cannot be what is deep.
-        starts -= body.count(b"<a ")
+        starts = reopening - body.count(b"<a ")
         ends -= body.count(b"</a>")
     if (
         starts <= _MAX_START_TAGS
         and ends <= 2 * _MAX_START_TAGS
-        and _reopening_formats(body) * reopenable <= _MAX_REOPENED
+        and _reopening_formats(body) * reopening <= _MAX_REOPENED
         and (len(body) <= _FEW_ATTRIBUTES_BYTES or _has_few_attributes(body))
     ):
         return None

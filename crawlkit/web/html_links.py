@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from selectolax.lexbor import LexborHTMLParser
@@ -19,7 +19,7 @@ from crawlkit.web.fingerprint import clean_text
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-__all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "PageElements", "collapse", "rel_tokens"]
+__all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "PageElements", "collapse", "rel_tokens", "tag_ids"]
 
 DEFAULT_LINKS_PER_PAGE = 50_000
 """Links kept of one page unless told otherwise; real indexes have up to 30,000."""
@@ -123,17 +123,40 @@ def rel_tokens(rel: str) -> tuple[str | None, frozenset[str]]:
     return " ".join(tokens) or None, frozenset(tokens)
 
 
-def _tag_ids(names: str) -> dict[str, int]:
-    """Return the numbers by which the parser knows elements; comparing those is cheap."""
+def tag_ids(names: str) -> dict[str, int]:
+    """Return the numbers by which the parser knows elements: comparing those is cheap.
+
+    Parameters
+    ----------
+    names
+        Names of elements, separated by spaces.
+
+    Returns
+    -------
+    dict[str, int]
+        The number of each, in the order of `names`.
+
+    Examples
+    --------
+    >>> list(tag_ids("a nav"))
+    ['a', 'nav']
+    """
     tree = LexborHTMLParser("<p>")
     return {name: tree.create_node(name).tag_id for name in names.split()}
 
 
-_IDS = _tag_ids(
+_IDS = tag_ids(
     "a area link base iframe frame h1 script style noscript nav header main footer aside"
 )
 _A = _IDS["a"]
 _NAMES = {number: name for name, number in _IDS.items()}
+_HIDDEN = frozenset({"script", "style", "noscript"})
+# The kind of link that an element is; a link element's own depends on its rel.
+_OTHER_LINKS = {"area": "area", "link": None, "base": "base", "iframe": "frame", "frame": "frame"}
+# The pages of a site repeat the texts of their links: those seen lately need no second look.
+_KNOWN_TEXTS: dict[str, str] = {}
+_KNOWN_COUNT = 20_000
+_KNOWN_LENGTH = 100
 _PAGINATION = frozenset({"next", "prev", "previous"})
 
 
@@ -142,10 +165,14 @@ class PageElements:
 
     Attributes
     ----------
-    found
-        How many links the page has.
+    links
+        The links that are kept.
+    skipped
+        How many more there are.
     base_hrefs
         The ``href`` of each ``base`` element.
+    relations
+        ``link`` elements that name a page: their attributes, and the element.
     h1
         The first heading of the first level.
     hidden
@@ -163,82 +190,92 @@ class PageElements:
         "_nodes",
         "_rels",
         "_starts",
-        "_text_left",
         "_texts",
         "base_hrefs",
         "boilerplate",
-        "found",
         "h1",
         "hidden",
+        "links",
+        "relations",
+        "skipped",
     )
 
     def __init__(self, tree: LexborHTMLParser, limit: int, size: int) -> None:
         self._limit = limit
-        # Anchors can be nested by tricks, and each would hold the text of those inside it.
-        self._text_left = 4 * size + 100_000
         self._hrefs: list[str] = []
         self._texts: list[str | None] = []
-        self._rels: list[str | None] = []
-        self._kinds: list[str] = []
         self._nodes: list[LexborNode] = []
+        # Most links have neither, so they are kept by position.
+        self._rels: dict[int, str | None] = {}
+        self._kinds: dict[int, str] = {}
         self._landmarks: dict[int, str] = {}
         self._starts: list[int] = []
         self._last = 0
-        self.found = 0
+        self.skipped = 0
         self.base_hrefs: list[str] = []
+        self.relations: list[tuple[dict[str, str | None], LexborNode]] = []
         self.h1: LexborNode | None = None
         self.hidden: list[LexborNode] = []
         self.boilerplate: list[LexborNode] = []
         root = tree.root
         if root is not None:
-            self._read(root.css(_QUERY))
+            self._read(root.css(_QUERY), size)
             if tree.body is None:
-                self._read(root.css(_FRAMES))
+                self._read(root.css(_FRAMES), size)
+        self.links = self._links()
+        self._nodes.clear()
 
-    def _read(self, nodes: list[LexborNode]) -> None:
+    def _read(self, nodes: list[LexborNode], size: int) -> None:
         """Take in the elements that the query found."""
-        hrefs, texts, rels, kinds = self._hrefs, self._texts, self._rels, self._kinds
-        kept, limit, other = self._nodes, self._limit, self._other
+        hrefs, texts, kept, known = self._hrefs, self._texts, self._nodes, _KNOWN_TEXTS
+        # Anchors can be nested by tricks, and each would hold the text of those inside it.
+        text_left = 4 * size + 100_000
         for node in nodes:
-            if node.tag_id != _A:
-                other(node)
+            tag = node.tag_id
+            if tag != _A:
+                self._other(node, tag)
                 continue
             attributes = node.attributes
-            if "href" not in attributes or ("role" in attributes and self._is_repeated(node)):
-                continue  # an element with a role is found twice
-            self.found += 1
-            if len(hrefs) >= limit:
+            if len(attributes) > 1 and not self._attributes(node, attributes):
                 continue
-            rel = attributes.get("rel")
-            if rel:
-                rel, tokens = rel_tokens(rel)
-                kinds.append("anchor" if tokens.isdisjoint(_PAGINATION) else "pagination")
-            else:
-                kinds.append("anchor")
+            if len(hrefs) >= self._limit:
+                self.skipped += 1
+                continue
             hrefs.append(attributes["href"] or "")
-            rels.append(rel or None)
-            texts.append(self._text(node))
             kept.append(node)
+            text = node.text(True, _FRAGMENT) if text_left > 0 else ""  # noqa: FBT003 - faster
+            text_left -= len(text)
+            texts.append(known.get(text) or _shown_text(node, text))
+
+    def _attributes(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
+        """Take in what an anchor has besides its address; return False if it is no new link."""
+        if "role" in attributes and ("href" not in attributes or self._is_repeated(node)):
+            return False
+        rel = attributes.get("rel")
+        if rel:
+            position = len(self._hrefs)
+            self._rels[position], tokens = rel_tokens(rel)
+            if not tokens.isdisjoint(_PAGINATION):
+                self._kinds[position] = "pagination"
+        return True
 
     def _is_repeated(self, node: LexborNode) -> bool:
-        """Return whether the query found this element just before."""
+        """Return whether the query found this element just before, for another reason."""
         repeated = node.mem_id == self._last
         self._last = node.mem_id
         return repeated
 
-    def _other(self, node: LexborNode) -> None:
+    def _other(self, node: LexborNode, tag: int) -> None:
         """Take in an element that is no anchor."""
-        if self._is_repeated(node):
-            return
-        name = _NAMES.get(node.tag_id, "")
-        if name in ("script", "style", "noscript"):
+        name = _NAMES.get(tag, "")
+        if name in _HIDDEN:
             if len(self.hidden) < MAX_SET_ASIDE:
                 self.hidden.append(node)
-        elif name in ("area", "link", "base", "iframe", "frame"):
+        elif name in _OTHER_LINKS:
             self._other_link(node, name)
         elif name == "h1":
             self.h1 = self.h1 or node
-        else:
+        elif not self._is_repeated(node):
             self._landmark(node, name)
 
     def _landmark(self, node: LexborNode, name: str) -> None:
@@ -257,73 +294,50 @@ class PageElements:
     def _other_link(self, node: LexborNode, name: str) -> None:
         """Take in a link that is no anchor."""
         attributes = node.attributes
-        rel, tokens = rel_tokens(attributes.get("rel") or "")
-        text = None
-        if name == "base":
-            self.base_hrefs.append(attributes.get("href") or "")
+        if "role" in attributes and self._is_repeated(node):
             return
-        if name == "link":
-            kind = _link_kind(tokens)
-        elif name == "area":
-            kind = "area"
-            text = attributes.get("alt")
-        else:
-            kind = "frame"
-            text = attributes.get("title")
+        rel, tokens = rel_tokens(attributes.get("rel") or "")
+        kind = _OTHER_LINKS[name] or _link_kind(tokens)
         href = attributes.get("src" if kind == "frame" else "href")
         if kind is None or href is None:
             return
-        self.found += 1
-        if len(self._hrefs) < self._limit:
-            self._hrefs.append(href)
-            self._texts.append(collapse(text, MAX_LINK_TEXT) if text else None)
-            self._rels.append(rel)
-            self._kinds.append(kind)
-            self._nodes.append(node)
+        if kind == "base":
+            self.base_hrefs.append(href)
+            return
+        if name == "link" and len(self.relations) < MAX_SET_ASIDE:
+            self.relations.append((attributes, node))
+        if len(self._hrefs) >= self._limit:
+            self.skipped += 1
+            return
+        position = len(self._hrefs)
+        self._rels[position] = rel
+        self._kinds[position] = kind
+        text = attributes.get("alt" if kind == "area" else "title")
+        self._texts.append(collapse(text, MAX_LINK_TEXT) if text else None)
+        self._hrefs.append(href)
+        self._nodes.append(node)
 
-    def _text(self, node: LexborNode) -> str | None:
-        """Return what a reader sees of an anchor."""
-        if self._text_left < 0:
-            return None
-        text = node.text(True, _FRAGMENT)  # noqa: FBT003 - by keyword it takes twice the time
-        self._text_left -= len(text)
-        if (
-            _FRAGMENT in text
-            and _TOUCHING.search(text) is not None
-            and node.css_first(_BLOCKS) is None
-        ):
-            text = text.replace(_FRAGMENT, "")  # one word, partly in bold
-        shown = collapse(text, MAX_LINK_TEXT)
-        if shown is None:
-            image = node.css_first("img[alt]")
-            if image is not None:
-                shown = collapse(image.attributes["alt"] or "", MAX_LINK_TEXT)
-        return shown
-
-    def links(self) -> list[Link]:
+    def _links(self) -> list[Link]:
         """Return the links that were kept, in document order."""
-        fields = zip(
-            self._hrefs,
-            range(len(self._hrefs)),
-            self._regions() if self._landmarks else repeat(None),
-            self._texts,
-            self._rels,
-            self._kinds,
-            strict=False,
-        )
+        count = len(self._hrefs)
+        rels: list[str | None] = [None] * count
+        kinds = ["anchor"] * count
+        for position, rel in self._rels.items():
+            rels[position : position + 1] = [rel][: count - position]
+        for position, kind in self._kinds.items():
+            kinds[position : position + 1] = [kind][: count - position]
+        regions = self._regions() if self._landmarks else [None] * count
+        fields = zip(self._hrefs, range(count), regions, self._texts, rels, kinds, strict=True)
         # Link._make, without a Python call for each.
         return cast("list[Link]", list(map(tuple.__new__, repeat(Link), fields)))
 
     def _regions(self) -> list[str | None]:
         """Return the region of each link."""
-        regions: list[str | None] = [None] * len(self._nodes)
+        count = len(self._nodes)
+        regions: list[str | None] = [None] * count
         nearest: dict[int, int] = {landmark: landmark for landmark in self._landmarks}
-        bounds = sorted({*self._starts, len(self._nodes)})
-        runs = [
-            (first, end - 1)
-            for first, end in zip([0, *bounds], bounds, strict=False)
-            if first < end
-        ]
+        bounds = sorted({0, *self._starts, count})
+        runs = [(first, end - 1) for first, end in pairwise(bounds)]
         while runs:
             first, last = runs.pop()
             landmark = self._nearest(first, nearest)
@@ -351,6 +365,21 @@ class PageElements:
         for number in passed:
             nearest[number] = landmark
         return landmark
+
+
+def _shown_text(node: LexborNode, text: str) -> str | None:
+    """Return what a reader sees of an anchor whose raw text is given."""
+    if _FRAGMENT in text and _TOUCHING.search(text) is not None and node.css_first(_BLOCKS) is None:
+        return collapse(text.replace(_FRAGMENT, ""), MAX_LINK_TEXT)  # a word, partly in bold
+    shown = collapse(text, MAX_LINK_TEXT)
+    if shown is None:
+        image = node.css_first("img[alt]")
+        return collapse(image.attributes["alt"] or "", MAX_LINK_TEXT) if image else None
+    if len(text) <= _KNOWN_LENGTH:
+        if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
+            _KNOWN_TEXTS.clear()
+        _KNOWN_TEXTS[text] = shown
+    return shown
 
 
 def _link_kind(tokens: frozenset[str]) -> str | None:
