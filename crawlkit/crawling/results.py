@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -202,7 +203,7 @@ def _take_body(
             url=result.lease.url,
             content_type=response.content_type,
             headers=response.headers,
-            links_per_page=links_per_page,
+            links_per_page=sys.maxsize if links_per_page is None else links_per_page,
         )
         _take_page(result, page, resolver)
         if extractor is not None and page.error is None and response.status == 200:

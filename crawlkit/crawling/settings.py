@@ -61,7 +61,7 @@ class Limits:
     seconds: float | None = None
     known_urls: int | None = None
     body: int = 10_485_760
-    links_per_page: int | None = 10_000
+    links_per_page: int | None = 50_000
     attempts: int = _LEASES_PER_PAGE
 
     def __post_init__(self) -> None:
