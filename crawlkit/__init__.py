@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crawlkit import lab
     from crawlkit.crawling.api import Crawl, crawl, open_crawl
     from crawlkit.crawling.settings import Limits
+    from crawlkit.crawling.warc_import import import_warc
     from crawlkit.errors import (
         BadSetting,
         BadURL,
@@ -51,6 +52,7 @@ _HOMES = {
     "StorageFailed": "errors",
     "UrlRules": "web.urls",
     "crawl": "crawling.api",
+    "import_warc": "crawling.warc_import",
     "normalize_url": "web.urls",
     "open_crawl": "crawling.api",
     "parse_robots": "web.robots",
@@ -82,6 +84,7 @@ __all__ = [
     "UrlRules",
     "__version__",
     "crawl",
+    "import_warc",
     "lab",
     "normalize_url",
     "open_crawl",

@@ -228,7 +228,7 @@ def _seed_hosts(session: Session) -> list[str]:
         str(row[0])
         for row in session.connection.execute(
             "SELECT DISTINCT hosts.name FROM urls JOIN hosts ON hosts.id = urls.host "
-            "WHERE urls.source NOT IN ('link', 'redirect')"
+            "WHERE urls.source NOT IN ('link', 'redirect', 'warc')"
         )
     ]
 
@@ -380,6 +380,15 @@ class Crawl:
         if body is None:
             raise BadURL(url, "unknown_page" if page_id is None else "body_not_kept")
         return body
+
+    def export_warc(self, path: str | Path, *, gzip: bool = True) -> int:
+        """Write the raw responses as a WARC file; return how many.
+
+        See :func:`crawlkit.crawling.warc.export_warc`. Needs the extra ``warc``.
+        """
+        from crawlkit.crawling.warc import export_warc
+
+        return export_warc(self.folder, path, gzip=gzip)
 
     # -- going on --------------------------------------------------------------------------
 

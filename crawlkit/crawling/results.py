@@ -116,6 +116,10 @@ def digest(
         outcome = "done" if response.error is None else "failed"
     result = PageResult(lease, response, started, outcome)
     result.page = transport_facts(lease, response)
+    if keep_body and response.status is not None:
+        result.headers = json.dumps(
+            [[name, clean_text(value)] for name, value in response.headers.pairs]
+        )
     if response.location is not None:
         _take_redirect(result, resolver)
     elif response.error is None and response.body:
@@ -194,9 +198,6 @@ def _take_body(
     result.page["body_hash"] = hashed
     if keep_body:
         result.body = (hashed, *compress(response.body))
-        result.headers = json.dumps(
-            [[name, clean_text(value)] for name, value in response.headers.items()]
-        )
     if _may_be_html(response):
         page = parse_page(
             response.body,

@@ -116,24 +116,27 @@ class _Members:
     def _next_member(self) -> bool:
         """Find where the next member begins; return False at the end of the file."""
         junk = False
-        while True:
-            found = _GZIP_MAGIC.search(self._ahead)
-            cut = found.start() if found else max(0, len(self._ahead) - 3)
-            junk = junk or bool(self._ahead[:cut].strip(b"\0"))
-            if found:
-                break
+        while (found := _GZIP_MAGIC.search(self._ahead)) is None:
+            kept = self._ahead[-3:]  # it may be the beginning of one
+            junk = junk or bool(self._ahead[: -len(kept) or None].strip(b"\0"))
             data = self._more()
+            self._ahead = kept + data if data else b""
             if not data:
+                self._tell_junk(junk=junk or bool(kept.strip(b"\0")))
                 return False
-            self._ahead = self._ahead[cut:] + data
-        self._ahead = self._ahead[cut:]
+        junk = junk or bool(self._ahead[: found.start()].strip(b"\0"))
+        self._ahead = self._ahead[found.start() :]
         self._start = self._read - len(self._ahead)
         self._member = zlib.decompressobj(wbits=31)
         self._untouched = self._begun = True
+        self._tell_junk(junk=junk)
+        return True
+
+    def _tell_junk(self, *, junk: bool) -> None:
+        """Raise for bytes that belong to no member, unless a damaged one was told already."""
         expected, self._searching = self._searching, False
         if junk and not expected:
-            raise DamagedError("warc_bad_gzip", "there are other bytes between gzip members")
-        return True
+            raise DamagedError("warc_bad_gzip", "there are bytes that belong to no gzip member")
 
 
 class WarcStream:
