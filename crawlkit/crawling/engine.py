@@ -23,17 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
-from crawlkit.crawling.faults import point
 from crawlkit.crawling.frontier import Lease
 from crawlkit.crawling.interrupts import uninterrupted
-from crawlkit.crawling.results import Event, PageResult, digest, transport_facts
+from crawlkit.crawling.memory import give_back
+from crawlkit.crawling.results import Event, PageResult
 from crawlkit.crawling.revive import judge_depths
 from crawlkit.crawling.robots_cache import RobotsCache, authority_of
 from crawlkit.crawling.tables import flush_buffer
-from crawlkit.crawling.writer import ResultWriter, load_meta, save_meta, was_asked
-from crawlkit.web.fetch import Fetcher
-from crawlkit.web.robots import product_token, robots_url, rules_from_responses
-from crawlkit.web.urls import LinkResolver, url_host
+from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
+from crawlkit.crawling.writer import ResultWriter, save_meta, was_asked
+from crawlkit.web.urls import url_host
 
 if TYPE_CHECKING:
     import sqlite3
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from crawlkit.crawling.results import Extractor
     from crawlkit.crawling.settings import Settings
     from crawlkit.crawling.writer import Counters
-    from crawlkit.web.fetch import Response
-    from crawlkit.web.robots import RobotsVerdict
 
 __all__ = ["Engine"]
 
@@ -63,30 +60,14 @@ _WATCH_SECONDS = 0.5
 _STOP_SECONDS = 1.5
 
 
-@dataclass(slots=True)
-class _RobotsTask:
-    """Ask for the robots.txt of an authority."""
-
-    host: HostQueue
-    authority: str
-    byte_budget: int | None = None
-
-
-@dataclass(slots=True)
-class _RobotsResult:
-    task: _RobotsTask
-    responses: list[Response]
-    verdict: RobotsVerdict
-
-
 @dataclass(slots=True, eq=False)
 class _Slot:
     """One worker's place: its result on the way in, its task on the way out."""
 
     number: int
     wake: threading.Event = field(default_factory=threading.Event)
-    result: PageResult | _RobotsResult | None = None
-    task: Lease | _RobotsTask | None = None
+    result: PageResult | RobotsResult | None = None
+    task: Lease | RobotsTask | None = None
     lease_ends: float = 0.0
 
     def let_go(self) -> None:
@@ -135,7 +116,6 @@ class Engine:
         self.stop_reason: str | None = None
         self._connection = connection
         self._settings = settings
-        self._extractor = extractor
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -147,19 +127,17 @@ class Engine:
         self._working = 0
         self._robots_asked: set[str] = set()
         self._suspect: int | None = None
-        self._fetcher = Fetcher(
-            settings.http,
-            body_limit=settings.limits.body,
-            allow_private=allow_private,
+        self._worker = Worker(
+            settings,
             stop=self._stop,
+            wait_for_host=self._wait_for_host,
+            extractor=extractor,
+            allow_private=allow_private,
             auth_hosts=auth_hosts,
         )
-        self._resolver = LinkResolver(settings.url_rules)
         self._draw = random.Random(settings.random_seed)  # noqa: S311 - jitter, no secret
         self._writer = ResultWriter(connection, frontier, settings, counters, self._draw)
-        self._robots = RobotsCache(
-            connection, product_token(settings.http.user_agent_line()), on_load=self._pace_again
-        )
+        self._robots = RobotsCache(connection, self._worker.agent, on_load=self._pace_again)
         slowest = settings.http.timeout * (settings.http.retries + 1)
         self._lease_seconds = slowest + 60.0
         self._wanted = 1
@@ -236,7 +214,7 @@ class Engine:
             self._closed = True
             if self._error is None:
                 self._last_commit()
-        self._fetcher.close()
+        self._worker.close()
 
     def _last_commit(self) -> None:
         results = self._drain()
@@ -266,9 +244,9 @@ class Engine:
                 if task is None:
                     return
                 if isinstance(task, Lease):
-                    slot.result = self._fetch_page(task)
+                    slot.result = self._worker.fetch_page(task)
                 else:
-                    slot.result = self._fetch_robots(task)
+                    slot.result = self._worker.fetch_robots(task)
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             self._fail(error)
 
@@ -276,45 +254,6 @@ class Engine:
         if self._error is None:
             self._error = error
         self.stop("failed")
-
-    def _fetch_page(self, lease: Lease) -> PageResult:
-        started = time.monotonic()
-        response = self._fetcher.fetch(lease.url, body_limit=lease.byte_budget)
-        if response.sent_at is not None:  # names and handshakes may have taken their time
-            started = response.sent_at
-        point("fetch.done")
-        settings = self._settings
-        try:
-            return digest(
-                lease,
-                response,
-                started=started,
-                resolver=self._resolver,
-                retries=settings.http.retries,
-                links_per_page=settings.limits.links_per_page,
-                keep_body=settings.keep_bodies,
-                extractor=self._extractor,
-            )
-        except Exception as error:  # noqa: BLE001 - a page that defeats us is a row, not the end
-            result = PageResult(lease, response, started, "failed")
-            result.page = {**transport_facts(lease, response), "error": "internal_error"}
-            detail = f"{type(error).__name__}: {error}"[:500]
-            result.events.append(Event("internal_error", lease.url, lease.host.name, detail))
-            return result
-
-    def _fetch_robots(self, task: _RobotsTask) -> _RobotsResult:
-        previous = task.host.name
-
-        def wait_for_turn(url: str) -> str | None:
-            nonlocal previous
-            last, previous = previous, url_host(url)
-            return self._wait_for_host(previous, last)
-
-        first = robots_url(task.authority + "/")
-        responses = self._fetcher.fetch_following(
-            first, hops=5, before_hop=wait_for_turn, body_limit=task.byte_budget
-        )
-        return _RobotsResult(task, responses, rules_from_responses(responses))
 
     def _wait_for_host(self, name: str, last: str) -> str | None:
         """Reserve the next moment of a host and wait for it; ``last`` was asked just now."""
@@ -333,7 +272,7 @@ class Engine:
 
     # -- the turn --------------------------------------------------------------------------
 
-    def _exchange(self, slot: _Slot) -> Lease | _RobotsTask | None:
+    def _exchange(self, slot: _Slot) -> Lease | RobotsTask | None:
         """Hand a result in and get the next task; ``None`` when the crawl is over."""
         slot.let_go()
         self._inbox.append(slot)
@@ -398,7 +337,7 @@ class Engine:
             self._adapt()
         late = self._late_slots()
         if results or late or (not stopping and self._may_lease()):
-            assigned: list[tuple[_Slot, Lease | _RobotsTask]] = []
+            assigned: list[tuple[_Slot, Lease | RobotsTask]] = []
             with self._transaction():
                 self._write(results)
                 if late:
@@ -409,6 +348,7 @@ class Engine:
             self._hand_out(assigned, current)
             if self.counters.buffered - self._last_flush >= _SEGMENT_RESULTS:
                 flush_buffer(self._connection, self.folder)
+                give_back()
                 self._last_flush = self.counters.buffered
         if not stopping and not self._working:
             reason = self._end_reason()
@@ -453,7 +393,7 @@ class Engine:
             if result.outcome in ("done", "failed"):
                 self.frontier.suspects.discard(result.lease.id)
 
-    def _write_robots(self, result: _RobotsResult) -> None:
+    def _write_robots(self, result: RobotsResult) -> None:
         host, authority = result.task.host, result.task.authority
         self._robots_asked.discard(authority)
         asked = [response for response in result.responses if was_asked(response)]
@@ -471,7 +411,7 @@ class Engine:
             if response.sent_at is not None:
                 self.frontier.note_start(url_host(response.url), response.sent_at)
 
-    def _take_robots(self, result: _RobotsResult) -> None:
+    def _take_robots(self, result: RobotsResult) -> None:
         """Go by what came of asking for robots.txt: rules, a pause, or a host that is closed."""
         host, authority = result.task.host, result.task.authority
         wait = self._robots.store(authority, result.verdict)
@@ -486,9 +426,9 @@ class Engine:
         if not wait:
             self.frontier.exclude_host(host, "robots_unreachable")
 
-    def _assign(self) -> list[tuple[_Slot, Lease | _RobotsTask]]:
+    def _assign(self) -> list[tuple[_Slot, Lease | RobotsTask]]:
         """Give tasks to idle workers; one more thread than works stays to watch the clocks."""
-        assigned: list[tuple[_Slot, Lease | _RobotsTask]] = []
+        assigned: list[tuple[_Slot, Lease | RobotsTask]] = []
         while self._working < self._wanted and self._idle:
             task = self._next_task()
             if task is None:
@@ -499,7 +439,7 @@ class Engine:
                 self._start_worker()  # it comes by itself, and takes the next turn
         return assigned
 
-    def _hand_out(self, assigned: list[tuple[_Slot, Lease | _RobotsTask]], current: _Slot) -> None:
+    def _hand_out(self, assigned: list[tuple[_Slot, Lease | RobotsTask]], current: _Slot) -> None:
         for slot, task in assigned:
             slot.task = task
             slot.lease_ends = time.monotonic() + self._lease_seconds
@@ -521,7 +461,7 @@ class Engine:
         elif enough < self._wanted:
             self._wanted -= 1
 
-    def _next_task(self) -> Lease | _RobotsTask | None:
+    def _next_task(self) -> Lease | RobotsTask | None:
         """Choose the next request; URLs that robots.txt refuses become rows on the way."""
         budget = self._limit_reached()
         if budget is not None or self._suspect is not None:
@@ -552,7 +492,7 @@ class Engine:
             return self._lease(host)
         return None
 
-    def _ask_robots(self, host: HostQueue, url: str) -> _RobotsTask | None:
+    def _ask_robots(self, host: HostQueue, url: str) -> RobotsTask | None:
         authority = authority_of(url)
         if authority in self._robots_asked:  # without a delay, several workers may come by
             host.next_at = time.monotonic() + 0.01
@@ -563,8 +503,8 @@ class Engine:
         self.frontier.hosts.update(host)
         limits = self._settings.limits
         if limits.bytes is None:
-            return _RobotsTask(host, authority)
-        return _RobotsTask(host, authority, min(limits.body, limits.bytes - self.counters.bytes))
+            return RobotsTask(host, authority)
+        return RobotsTask(host, authority, min(limits.body, limits.bytes - self.counters.bytes))
 
     def _delay_of(self, host: HostQueue) -> float:
         """Return the seconds between two requests to a host, its Crawl-delay included."""
@@ -637,12 +577,6 @@ class Engine:
         if state is not None and state != self._saved_state:
             save_meta(self._connection, "ordering", state)
             self._saved_state = dict(state)
-
-    def restore_ordering(self) -> None:
-        """Go on with the saved state of the ordering."""
-        state = load_meta(self._connection, "ordering")
-        if state is not None:
-            self.frontier.ordering.restore(state)
 
     def _late_slots(self) -> list[_Slot]:
         """Return the workers whose lease is more than half over."""

@@ -82,6 +82,7 @@ def digest(
     links_per_page: int | None = None,
     keep_body: bool = True,
     extractor: Extractor | None = None,
+    robots_agent: str = "crawlkit",
 ) -> PageResult:
     """Turn a response into a result: facts, links, records, compressed body.
 
@@ -103,6 +104,8 @@ def digest(
         Whether the body is kept.
     extractor
         Gives records for a page.
+    robots_agent
+        The crawler's name in robots directives of pages.
     """
     if response.error == "interrupted" or (
         response.error == "body_too_large" and lease.byte_budget is not None
@@ -123,7 +126,20 @@ def digest(
     if response.location is not None:
         _take_redirect(result, resolver)
     elif response.error is None and response.body:
-        _take_body(result, resolver, links_per_page, extractor, keep_body=keep_body)
+        hashed = result.page["body_hash"] = body_hash(response.body)
+        if keep_body:
+            result.body = (hashed, *compress(response.body))
+        if _may_be_html(response):
+            page = parse_page(
+                response.body,
+                url=lease.url,
+                content_type=response.content_type,
+                headers=response.headers,
+                links_per_page=sys.maxsize if links_per_page is None else links_per_page,
+                robots_agent=robots_agent,
+            )
+            _take_page(result, page, resolver)
+            _take_records(result, page, extractor)
         if outcome == "failed":  # an error page: the page itself may yet come, with its own links
             result.links = []
     return result
@@ -185,33 +201,13 @@ def _take_redirect(result: PageResult, resolver: LinkResolver) -> None:
     result.links = [OutLink(address, link, follow=True)]
 
 
-def _take_body(
-    result: PageResult,
-    resolver: LinkResolver,
-    links_per_page: int | None,
-    extractor: Extractor | None,
-    *,
-    keep_body: bool,
-) -> None:
-    response = result.response
-    hashed = body_hash(response.body)
-    result.page["body_hash"] = hashed
-    if keep_body:
-        result.body = (hashed, *compress(response.body))
-    if _may_be_html(response):
-        page = parse_page(
-            response.body,
-            url=result.lease.url,
-            content_type=response.content_type,
-            headers=response.headers,
-            links_per_page=sys.maxsize if links_per_page is None else links_per_page,
-        )
-        _take_page(result, page, resolver)
-        if extractor is not None and page.error is None and response.status == 200:
-            result.records, problem = extract_records(page, extractor, result.lease.host.name)
-            if problem is not None:
-                event = Event("extractor_failed", result.lease.url, result.lease.host.name, problem)
-                result.events.append(event)
+def _take_records(result: PageResult, page: Page, extractor: Extractor | None) -> None:
+    if extractor is None or page.error is not None or result.response.status != 200:
+        return
+    url, host = result.lease.url, result.lease.host.name
+    result.records, problem = extract_records(page, extractor, host)
+    if problem is not None:
+        result.events.append(Event("extractor_failed", url, host, problem))
 
 
 def _may_be_html(response: Response) -> bool:

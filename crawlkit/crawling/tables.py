@@ -44,9 +44,9 @@ __all__ = [
 
 # Tables that grow by appending rows.
 SEGMENTED = ("pages", "links", "fetches", "changes", "events")
-# Results decoded at a time, rows of a row group, and of one in a compacted file: they bound the
-# memory in use.
-_CHUNK = 50
+# Characters of results decoded at a time, rows of a row group, and rows of one in a compacted
+# file: they bound the memory in use.
+_CHUNK = 1_000_000
 _ROW_GROUP = 8_192
 _COMPACTED = 65_536
 
@@ -259,9 +259,18 @@ def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
 
 
 def _chunks(connection: sqlite3.Connection, last: int) -> Iterator[list[str]]:
-    cursor = connection.execute("SELECT rows FROM buffer WHERE seq <= ? ORDER BY seq", (last,))
-    while rows := cursor.fetchmany(_CHUNK):
-        yield [row[0] for row in rows]
+    chunk: list[str] = []
+    size = 0
+    for (rows,) in connection.execute(
+        "SELECT rows FROM buffer WHERE seq <= ? ORDER BY seq", (last,)
+    ):
+        if chunk and size + len(rows) > _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(rows)
+        size += len(rows)
+    if chunk:
+        yield chunk
 
 
 class _StoppedError(Exception):

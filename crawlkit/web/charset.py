@@ -24,6 +24,7 @@ _BYTE_ORDER_MARKS = (
     (b"\xfe\xff", "utf-16be"),
     (b"\xff\xfe", "utf-16le"),
 )
+_FIRST_OF_MARKS = (b"\xef", b"\xfe", b"\xff")
 # Bytes below 0x80 mean ASCII everywhere except here.
 _NOT_ASCII = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "replacement"})
 
@@ -80,9 +81,10 @@ def detect_encoding(body: bytes, content_type: str | None) -> str:
     >>> detect_encoding(b"<meta charset=latin1>", "text/html; charset=UTF-8")
     'utf-8'
     """
-    for mark, name in _BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            return name
+    if body[:1] in _FIRST_OF_MARKS:
+        for mark, name in _BYTE_ORDER_MARKS:
+            if body.startswith(mark):
+                return name
     declared = _header_encoding(content_type) if content_type else None
     if declared is not None:
         return declared

@@ -30,9 +30,15 @@ __all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "Page", "parse_page"]
 _OPTIONS = LexborDocumentOptions.WO_EVENTS.value
 _UTF8_MARK = b"\xef\xbb\xbf"
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
-_PERHAPS_HTML_TYPES = frozenset({"text/xml", "application/xml"})
+# Types that servers give to pages by mistake, or to XHTML by the book.
+_PERHAPS_HTML_TYPES = frozenset(
+    {"application/xml", "text/xml", "text/plain", "application/octet-stream"}
+)
 _SNIFFED = 1024
-_LOOKS_LIKE_XHTML = re.compile(rb"<(?:!doctype\s+html|(?:\w+:)?html[\s>])", re.IGNORECASE)
+_STARTS_LIKE_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])",
+    re.IGNORECASE | re.DOTALL,
+)
 _MAGIC = re.compile(
     rb"%PDF-|\x89PNG\r|GIF8[79]a|\xff\xd8\xff|PK\x03\x04|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf"
     rb"|Rar!\x1a|\x7fELF|MZ.\0|RIFF....(?:WEBP|WAVE|AVI )|....ftyp|OggS\0|ID3[\x02-\x04]|fLaC"
@@ -339,12 +345,14 @@ def _is_html(body: bytes, content_type: str | None, encoding: str) -> bool:
     kind = _media_type(content_type)
     head = body[:_SNIFFED]
     if kind not in _HTML_TYPES and (
-        kind not in _PERHAPS_HTML_TYPES or _LOOKS_LIKE_XHTML.search(head) is None
+        kind not in _PERHAPS_HTML_TYPES or _STARTS_LIKE_HTML.match(head) is None
     ):
         return False
+    if head[:1] == b"<":
+        return True
     if _MAGIC.match(head) is not None:
         return False
-    if encoding in ("utf-16le", "utf-16be") or b"<" in head:
+    if b"<" in head or encoding in ("utf-16le", "utf-16be"):
         return True
     # Text without a tag may be a page; one byte in ten that no text has may not.
     return 10 * (len(head) - len(head.translate(None, _BINARY))) <= len(head)

@@ -149,6 +149,7 @@ _IDS = tag_ids(
     "a area link base iframe frame h1 script style noscript nav header main footer aside"
 )
 _A = _IDS["a"]
+_HEAD = tag_ids("head")["head"]
 _NAMES = {number: name for name, number in _IDS.items()}
 _HIDDEN = frozenset({"script", "style", "noscript"})
 # The kind of link that an element is; a link element's own depends on its rel.
@@ -176,7 +177,7 @@ class PageElements:
     h1
         The first heading of the first level.
     hidden
-        Elements whose text nobody sees: ``script``, ``style``, ``noscript``.
+        Elements of the body whose text nobody sees: ``script``, ``style``, ``noscript``.
     boilerplate
         Landmarks around the main text: ``nav``, ``header``, ``footer``, ``aside``.
     """
@@ -236,28 +237,22 @@ class PageElements:
                 self._other(node, tag)
                 continue
             attributes = node.attributes
-            if len(attributes) > 1 and not self._attributes(node, attributes):
+            if "role" in attributes and ("href" not in attributes or self._is_repeated(node)):
                 continue
-            if len(hrefs) >= self._limit:
+            position = len(hrefs)
+            if position >= self._limit:
                 self.skipped += 1
                 continue
+            rel = attributes.get("rel")
+            if rel:
+                self._rels[position], tokens = rel_tokens(rel)
+                if not tokens.isdisjoint(_PAGINATION):
+                    self._kinds[position] = "pagination"
             hrefs.append(attributes["href"] or "")
             kept.append(node)
-            text = node.text(True, _FRAGMENT) if text_left > 0 else ""  # noqa: FBT003 - faster
+            text = node.text_lexbor() if text_left > 0 else ""
             text_left -= len(text)
             texts.append(known.get(text) or _shown_text(node, text))
-
-    def _attributes(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
-        """Take in what an anchor has besides its address; return False if it is no new link."""
-        if "role" in attributes and ("href" not in attributes or self._is_repeated(node)):
-            return False
-        rel = attributes.get("rel")
-        if rel:
-            position = len(self._hrefs)
-            self._rels[position], tokens = rel_tokens(rel)
-            if not tokens.isdisjoint(_PAGINATION):
-                self._kinds[position] = "pagination"
-        return True
 
     def _is_repeated(self, node: LexborNode) -> bool:
         """Return whether the query found this element just before, for another reason."""
@@ -269,7 +264,8 @@ class PageElements:
         """Take in an element that is no anchor."""
         name = _NAMES.get(tag, "")
         if name in _HIDDEN:
-            if len(self.hidden) < MAX_SET_ASIDE:
+            parent = node.parent
+            if len(self.hidden) < MAX_SET_ASIDE and parent and parent.tag_id != _HEAD:
                 self.hidden.append(node)
         elif name in _OTHER_LINKS:
             self._other_link(node, name)
@@ -323,9 +319,9 @@ class PageElements:
         rels: list[str | None] = [None] * count
         kinds = ["anchor"] * count
         for position, rel in self._rels.items():
-            rels[position : position + 1] = [rel][: count - position]
+            rels[position] = rel
         for position, kind in self._kinds.items():
-            kinds[position : position + 1] = [kind][: count - position]
+            kinds[position] = kind
         regions = self._regions() if self._landmarks else [None] * count
         fields = zip(self._hrefs, range(count), regions, self._texts, rels, kinds, strict=True)
         # Link._make, without a Python call for each.
@@ -368,18 +364,22 @@ class PageElements:
 
 
 def _shown_text(node: LexborNode, text: str) -> str | None:
-    """Return what a reader sees of an anchor whose raw text is given."""
-    if _FRAGMENT in text and _TOUCHING.search(text) is not None and node.css_first(_BLOCKS) is None:
-        return collapse(text.replace(_FRAGMENT, ""), MAX_LINK_TEXT)  # a word, partly in bold
-    shown = collapse(text, MAX_LINK_TEXT)
-    if shown is None:
+    """Return what a reader sees of an anchor, and remember it for its text content."""
+    child = node.first_child
+    shown = text
+    if child is not None and (child.next is not None or not child.is_text_node):
+        shown = node.text(separator=_FRAGMENT)
+        if _TOUCHING.search(shown) is not None and node.css_first(_BLOCKS) is None:
+            shown = text  # one word, partly in bold
+    collapsed = collapse(shown, MAX_LINK_TEXT)
+    if collapsed is None:
         image = node.css_first("img[alt]")
         return collapse(image.attributes["alt"] or "", MAX_LINK_TEXT) if image else None
     if len(text) <= _KNOWN_LENGTH:
         if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
             _KNOWN_TEXTS.clear()
-        _KNOWN_TEXTS[text] = shown
-    return shown
+        _KNOWN_TEXTS[text] = collapsed
+    return collapsed
 
 
 def _link_kind(tokens: frozenset[str]) -> str | None:

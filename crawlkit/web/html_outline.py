@@ -11,7 +11,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ATTRIBUTE", "ATTRIBUTES", "MAX_NESTING", "NAME", "Cut", "outline_cut"]
+from crawlkit.web.html_markup import (
+    ATTRIBUTE,
+    GROUPS,
+    LONG_TAG,
+    PLAIN_NAMES,
+    TAG,
+    TOKEN,
+    raw_text_end,
+)
+
+__all__ = ["MAX_NESTING", "Cut", "outline_cut"]
 
 MAX_NESTING = 512
 """Elements that may be open at once; browsers stop at the same number."""
@@ -24,68 +34,9 @@ _OWN_STEP = 20
 _MAX_REOPENED = 500_000
 _MAX_NAMES = 10_000
 _MAX_SAMPLED_NAMES = 1_000
-_LONG_TAG = 1_000
 
-_SPACE = rb"[\t\n\f\r ]"
-_VALUE = rb"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >"'][^\t\n\f\r >]*+)"""
-_REST = rb"[^\t\n\f\r />=]*+"
-_ASSIGNED = rb"(?:" + _SPACE + rb"*+=" + _SPACE + rb"*+" + _VALUE + rb"?+)?+"
-NAME = rb"[a-zA-Z][^\t\n\f\r />]*+"
-"""The name of a tag, as a regular expression."""
-ATTRIBUTES = rb"(?:[\t\n\f\r /]*+[^\t\n\f\r />]" + _REST + _ASSIGNED + rb")*+[\t\n\f\r /]*+"
-"""All that stands between the name and the end of a tag, exactly as the standard reads it."""
-ATTRIBUTE = re.compile(rb"[\t\n\f\r /]*+([^\t\n\f\r />]" + _REST + rb")" + _ASSIGNED)
-"""One attribute; the group is its name."""
-
-_AFTER_NAME = rb"(?=[\t\n\f\r />])"
-_RAW_NAME = rb"(?i:script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)" + _AFTER_NAME
-# What no element is inside of; looking for one would read a long run of these again and again.
-_EMPTY_NAME = rb"(?i:br|img|hr|wbr|input|meta|link|col|area|base|source|param)" + _AFTER_NAME
-# Elements that change nothing outside of themselves, if they are closed in good order.
-_PLAIN = (
-    "a abbr b bdi cite code del dfn div em i ins kbd label mark p pre q s samp small span strong "
-    "sub sup time tt u var"
-)
-_PLAIN_NAME = rb"(?:" + _PLAIN.replace(" ", "|").encode() + rb")" + _AFTER_NAME
-_PLAIN_VOID = rb"(?:wbr|br|img)" + _AFTER_NAME + ATTRIBUTES + rb">"
-
-
-def _balanced(depth: int) -> bytes:
-    """Return what matches text and whole plain elements, nested up to `depth`."""
-    if depth == 0:
-        return rb"[^<]*+"
-    name = b"level_%d" % depth
-    start = rb"(?P<" + name + rb">" + _PLAIN_NAME + rb")" + ATTRIBUTES + rb">"
-    element = start + _balanced(depth - 1) + rb"</(?P=" + name + rb")>"
-    return rb"[^<]*+(?:<(?:" + element + rb"|" + _PLAIN_VOID + rb")[^<]*+)*"
-
-
-# No group may be captured in a possessive repeat: Python 3.11 may mistake where it ended.
-# A start tag, with the rest of its element where all in it is closed in good order; an end tag.
-_TOKEN = re.compile(
-    rb"<(?:(?P<start>(?=[a-zA-Z])(?:(?P<raw>"
-    + _RAW_NAME
-    + rb")|(?P<empty>"
-    + _EMPTY_NAME
-    + rb"))?[^\t\n\f\r />]*+)(?P<attributes>"
-    + ATTRIBUTES
-    + rb")>?+(?P<whole>(?(empty)(?!)|(?(raw)[^<]*+|"
-    + _balanced(3)
-    + rb"))</(?P=start)>)?"
-    rb"|/(?P<end>" + NAME + rb")" + ATTRIBUTES + rb">?+"
-    rb"|!--(?:-?>|.*?(?:--!?>|\Z))"
-    rb"|(?P<cdata>!\[CDATA\[)"
-    rb"|[!?/][^>]*+>?)",
-    re.DOTALL,
-)
-_TAG = re.compile(rb"<(" + NAME + rb")(" + ATTRIBUTES + rb")")
 _CLOSES_ITSELF = re.compile(rb"""(?:^|[\t\n\f\r /"'])/$""")
-_SCRIPT_STATE = re.compile(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECASE)
 _FONT_OF_HTML = re.compile(rb"color|face|size", re.IGNORECASE)
-
-
-# The groups that decide what a token is.
-_GROUPS = ("start", "raw", "attributes", "whole", "end", "cdata")
 
 
 class Cut(NamedTuple):
@@ -110,6 +61,7 @@ _FORMATTING = _names("a b big code em font i nobr s small strike strong tt u")
 # An end tag does not reach through these to an element outside; nor through SVG and MathML.
 _BARRIERS = _names("table td template object applet marquee select")
 _TABLE = _names("table template")
+_MARKERS = _names("td object applet marquee template")
 _LIST_BARRIERS = _BARRIERS | _names("ol ul")
 _BLOCKS = _names(
     "address article aside blockquote button center dd details dialog dir div dl fieldset "
@@ -135,7 +87,6 @@ _BREAKOUT = _names(
     "b big blockquote body br center code dd div dl em embed h1 head hr i img li listing menu "
     "meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
 )
-_PLAIN_NAMES = _names(_PLAIN)
 _FOREIGN = b":"  # elements of SVG and MathML are kept as ":name"
 _INTEGRATION = _names(":title :desc :foreignobject :mi :mo :mn :ms :mtext")
 
@@ -162,20 +113,22 @@ def outline_cut(body: bytes) -> Cut | None:
     outline = _Outline()
     position = 0
     while 0 <= position < len(body):
-        for token in _TOKEN.finditer(body, position):
-            name, raw, attributes, whole, closed, cdata = token.group(*_GROUPS)
+        for token in TOKEN.finditer(body, position):
+            name, raw, attributes, whole, closed, cdata = token.group(*GROUPS)
             if name is not None:
-                name = _ALIASES.get(name) or name.lower()
+                name = name.lower()
+                name = _ALIASES.get(name, name)
                 reason = outline.start(name, attributes, whole)
                 if reason is not None:
                     return Cut(token.start(), reason)
                 if raw is not None and whole is None and not outline.is_foreign():
                     if outline.counts.get(b"select") and name != b"script":
                         return Cut(token.start(), "nesting")  # raw text or markup: no telling
-                    position = _raw_text_end(body, name, token.end())
+                    position = raw_text_end(body, name, token.end())
                     break
             elif closed is not None:
-                outline.close(_ALIASES.get(closed) or closed.lower())
+                closed = closed.lower()
+                outline.close(_ALIASES.get(closed, closed))
                 if len(outline.names) > _MAX_NAMES:
                     return Cut(token.start(), "attributes")
             elif cdata is not None:
@@ -212,9 +165,9 @@ class _Outline:
         self.steps += len(self.open) + self.active
         if (
             whole is not None
-            and name in _PLAIN_NAMES
+            and name in PLAIN_NAMES
             and self.tokens & 15
-            and len(whole) + len(attributes) < _LONG_TAG
+            and len(whole) + len(attributes) < LONG_TAG
             and not self.active
             and not self.is_foreign()
         ):
@@ -241,7 +194,7 @@ class _Outline:
 
     def count_names(self, attributes: bytes) -> None:
         """Keep the names of attributes; of short tags, of a sample: they are too many to read."""
-        if len(attributes) > _LONG_TAG:
+        if len(attributes) > LONG_TAG:
             self.names.update(ATTRIBUTE.findall(attributes))
         elif attributes and self.tokens & 15 == 0:
             self.sampled.update(ATTRIBUTE.findall(attributes))
@@ -250,8 +203,8 @@ class _Outline:
         """Count what an element costs that is closed again with all that is in it."""
         if self.active:
             self.reopened += self.active * (1 + whole.count(b"<"))
-        if self.tokens & 15 == 0 or len(whole) > _LONG_TAG:
-            tags = _TAG.findall(whole)
+        if self.tokens & 15 == 0 or len(whole) > LONG_TAG:
+            tags = TAG.findall(whole)
             self.steps += len(tags) * len(self.open)
             self.sampled.update(name.lower() for name, _ in tags)
             for _, attributes in tags:
@@ -313,7 +266,7 @@ class _Outline:
         """Close SVG or MathML if this element cannot be inside it; return whether it did."""
         leaves = name in _BREAKOUT or (name == b"font" and _FONT_OF_HTML.search(attributes))
         if not leaves and whole is not None:
-            leaves = any(inner.lower() in _BREAKOUT for inner, _ in _TAG.findall(whole))
+            leaves = any(inner.lower() in _BREAKOUT for inner, _ in TAG.findall(whole))
         if not leaves:
             return False
         while self.is_foreign():
@@ -374,10 +327,21 @@ class _Outline:
                 return
 
     def cut_back(self, length: int) -> None:
-        """Leave only the outermost elements open."""
-        for closed in self.open[length:]:
-            self.counts[closed] = self.counts.get(closed, 0) - 1
+        """Leave only the outermost elements open, and open formatting again that was in others."""
+        closed = self.open[length:]
         del self.open[length:]
+        for name in closed:
+            self.counts[name] = self.counts.get(name, 0) - 1
+        if not self.active:
+            return
+        for name in set(closed) & self.formats.keys():
+            again = min(closed.count(name), len(self.formats[name]))
+            if closed[0] in _MARKERS:  # what was opened in these ends with them
+                del self.formats[name][len(self.formats[name]) - again :]
+                self.active -= again
+            else:
+                self.open += [name] * again
+                self.counts[name] += again
 
     def drop(self, name: bytes) -> None:
         """Close the innermost element of this name, and no other."""
@@ -389,34 +353,3 @@ class _Outline:
             if self.open[index] == name:
                 del self.open[index]
                 return
-
-
-def _raw_text_end(body: bytes, name: bytes, position: int) -> int:
-    """Return where the text of a ``script``, ``style`` or such element ends."""
-    if name == b"plaintext":
-        return len(body)
-    if name == b"script":
-        return _script_end(body, position)
-    closing = re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE)
-    end = closing.search(body, position)
-    return end.start() if end else len(body)
-
-
-def _script_end(body: bytes, position: int) -> int:
-    """Return where a script ends: inside ``<!--``, a second one has an end tag of its own."""
-    in_comment = in_script = False
-    while (mark := _SCRIPT_STATE.search(body, position)) is not None:
-        position = mark.end()
-        if mark[0] == b"<!--":
-            if not in_comment:
-                in_comment = True
-                position -= 2  # "<!-->" is over at once
-        elif mark[0] == b"-->":
-            in_comment = in_script = False
-        elif not mark[1]:
-            in_script = in_comment
-        elif not in_script:
-            return mark.start()
-        else:
-            in_script = False
-    return len(body)

@@ -11,12 +11,14 @@ import re
 import string
 from typing import TYPE_CHECKING
 
+from selectolax.lexbor import LexborNode
+
 from crawlkit.web.fingerprint import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+    from selectolax.lexbor import LexborHTMLParser
 
 __all__ = ["TEXT_HASH_BY", "count_words", "readable", "split_text", "visible_text"]
 
@@ -24,6 +26,15 @@ TEXT_HASH_BY = "visible_main_v1"
 """The name of the definition of main text; pages are compared only under the same one."""
 
 _FRAGMENT = "\x1f"
+# Chosen once for an element as the argument: choosing at each call takes ten times the work.
+_insert_before: Callable[[LexborNode, LexborNode, bool], None]
+_insert_child: Callable[[LexborNode, LexborNode, bool], None]
+try:
+    _insert_before = LexborNode.insert_before[LexborNode]  # type: ignore[index]
+    _insert_child = LexborNode.insert_child[LexborNode]  # type: ignore[index]
+except TypeError:
+    _insert_before = LexborNode.insert_before
+    _insert_child = LexborNode.insert_child
 # One byte for each letter of a word, nothing for ASCII punctuation, a space for whitespace.
 _PUNCTUATION = string.punctuation.encode()
 _LETTERS = bytes(
@@ -141,7 +152,7 @@ def _take_out(
         parent = node.parent
         if parent is not None:
             removed.append((node, node.next, parent))
-            node.decompose(recursive=False)
+            node.decompose(False)  # noqa: FBT003
     return removed
 
 
@@ -149,6 +160,6 @@ def _put_back(removed: list[tuple[LexborNode, LexborNode | None, LexborNode]]) -
     """Link elements again where they were; the last one out is the first one in."""
     for node, following, parent in reversed(removed):
         if following is not None:
-            following.insert_before(node, move=True)
+            _insert_before(following, node, True)  # noqa: FBT003 - keywords go the slow way
         else:
-            parent.insert_child(node, move=True)
+            _insert_child(parent, node, True)  # noqa: FBT003

@@ -1,0 +1,181 @@
+"""The lessons run from top to bottom, say what is true, and have the form of a lesson."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+LESSONS = sorted(FOLDER.glob("*.ipynb"))
+
+# What a lesson states in words, and what must be true after it has run.
+STATED: dict[str, list[tuple[str, str]]] = {
+    "01_first_crawl": [
+        ("The limit is exact, 100 pages", "'100 pages' in first and 'max_pages' in first"),
+        ("The known URLs level off at 525", "len(crawl.urls) == 525"),
+        ("It took 526 requests", "crawl.summary()['requests'] == 526 and crawl.finished"),
+        ("Nothing was excluded", "not crawl.summary()['excluded'] and not len(crawl.events)"),
+        ("lead to 525 pages", "links['target'].nunique() == 525"),
+        ("only 524 of them", "links['new'].sum() == 524"),
+        ("All 525 answers are of class 2xx", "crawl.pages['status'].eq(200).sum() == 525"),
+        ("500 records come from 525 pages", "(len(shop.records), len(shop.pages)) == (500, 525)"),
+        ("some 1,600 requests", "1_590 < 3 * 526 + 27 < 1_640"),
+    ],
+    "02_one_page_many_urls": [
+        ("the five have 3 keys", "len({ck.normalize_url(s) for s in spellings}) == 3"),
+        ("a shop of 210 pages", "len(merged.pages) == 210 == merged.pages['body_hash'].nunique()"),
+        ("it needs 666", "len(apart.pages) == 666"),
+        ("three times as many", "3 < 666 / 210 < 3.3"),
+        ("two of three requests were wasted", "0.65 < duplicates(apart) < 0.7"),
+        ("The tracking list fires most often", "rules.str.contains('tracking').sum() > 400"),
+        ("saves few requests", "len(unsorted.pages) - 210 < 20"),
+        ("pages are missing", "lossy.finished and len(lossy.pages) < 210"),
+        ("One key for 9 different bodies", "refuted(merged, loose).tolist() == [9]"),
+        ("nothing against the default rules", "refuted(apart, ck.UrlRules()).empty"),
+        ("25 keys become 10", "trusted.pages['key'].nunique() == 10"),
+        ("Here that is one request", "(len(noted.pages), len(trusted.pages)) == (25, 24)"),
+        ("Two keys now stand for", "(keys > 1).sum() == 2"),
+        ("some 1,400 requests", "1_300 < 210 + 666 + 219 + len(lossy.pages) + 50 + 131 < 1_500"),
+    ],
+    "03_frontier_and_politeness": [
+        ("11 requests, 10 pages and robots.txt", "requests == 11 and len(one.pages) == 10"),
+        ("so 2.5 s is the least", "one.summary()['seconds'] >= 2.4"),
+        ("Four times the pages, in nearly the same time", "len(four.pages) == 40"),
+        ("never has more than one request in flight", "len(last) == 2 and last.max() > last.min()"),
+        ("The calendar stays at 1.0", "discovery(crawls['calendar'], 50) == 1.0"),
+        ("its rate falls to nothing", "discovery(crawls['shop'], 50) < 0.1"),
+        ("3 URLs were known and not asked for", "crawl.summary()['excluded'] == {'robots': 3}"),
+        ("keeps to it as a lower bound", "rules.closest_requests() > 0.25"),
+    ],
+    "09_killed_ten_times": [
+        ("each is killed ten times", "len(moments) == 10"),
+        ("exactly 500 rows, whenever", "killed['rows'].iloc[-1] == 500"),
+        ("500 products once more", "naive['rows'].iloc[-1] > naive['rows'].iloc[-2] + 499"),
+        ("An exit of -9 is a kill", "list(killed['exit']) == [-9] * 10 + [0]"),
+        ("ends by itself with 0", "killed['exit'].equals(naive['exit'])"),
+        ("here 10", "525 <= killed['requests'].iloc[-1] <= 535"),
+        ("takes back the leases of the dead", "crawl.events['kind'].eq('lease_recovered').any()"),
+        ("Three deliveries, 500 messages", "len(received) == 500"),
+    ],
+}  # fmt: skip
+
+
+def lesson(path: Path) -> Any:
+    reader: Any = nbformat.read
+    return reader(path, as_version=4)
+
+
+def text_of(notebook: Any, kind: str) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == kind)
+
+
+def test_the_lessons_are_there() -> None:
+    assert {path.stem for path in LESSONS} >= set(STATED)
+
+
+@pytest.fixture(params=LESSONS, ids=[path.stem for path in LESSONS])
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+# -- form ----------------------------------------------------------------------------------
+
+
+def test_a_lesson_is_a_valid_notebook_without_outputs(path: Path) -> None:
+    notebook = lesson(path)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor >= 5) == (4, True)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+def test_a_lesson_has_the_form_of_a_lesson(path: Path) -> None:
+    notebook = lesson(path)
+    prose, cells = text_of(notebook, "markdown"), notebook.cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert 20 <= len(cells) <= 40
+    assert 400 <= len(re.findall(r"\w+", prose)) <= 1_000
+    assert sum(len(cell.source.splitlines()) for cell in code) <= 150
+    assert max(len(cell.source.splitlines()) for cell in code) <= 16
+    assert cells[0].source.startswith("# ")
+    assert "?" in cells[0].source.splitlines()[0], "the question comes first"
+    assert len(re.findall(r"^# ", prose, re.M)) == 1
+    assert 4 <= len(re.findall(r"^## ", prose, re.M)) <= 8
+    assert "## What to try next" in prose
+    assert re.search(r"takes about \d+ seconds", prose)
+    assert "refute" in prose or "It would be wrong" in prose, "what would falsify the reading?"
+
+
+def test_exercises_have_a_folded_solution_that_checks_itself(path: Path) -> None:
+    cells = lesson(path).cells
+    solutions = [cell for cell in cells if "solution" in cell.metadata.get("tags", ())]
+    assert len(solutions) >= 2
+    for cell in solutions:
+        assert cell.metadata["jupyter"]["source_hidden"] is True
+        assert cell.source.splitlines()[-1].startswith("assert ")
+    exercises = re.findall(r"^\*\*\d\.\*\* ", text_of(lesson(path), "markdown"), re.M)
+    assert len(exercises) == len(solutions)
+
+
+def test_code_of_a_lesson_is_formatted_and_free_of_slips(path: Path) -> None:
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    form = [ruff, "format", "--isolated", "--no-cache", "--check", "--line-length=88", str(path)]
+    done = subprocess.run(form, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lint = [ruff, "check", "--isolated", "--no-cache", "--select=E4,E7,E9,F,I,B,UP", str(path)]
+    done = subprocess.run(lint, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_lesson_names_no_site_of_others(path: Path) -> None:
+    hosts = set(re.findall(r"https?://([\w.:-]+)", path.read_text(encoding="utf-8")))
+    assert {host.lower().removesuffix(":80") for host in hosts} <= {"example.com", "a.com"}
+
+
+# -- truth ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_lesson_runs_offline_and_says_what_is_true(path: Path, tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    if path.stem == "09_killed_ten_times" and sys.platform == "win32":
+        pytest.skip("SIGKILL is of POSIX")
+    notebook = lesson(path)
+    prose = " ".join(text_of(notebook, "markdown").split())
+    for phrase, condition in STATED.get(path.stem, []):
+        assert phrase in prose, "the text has changed, so must this table"
+        source = f"assert {condition}, {phrase!r}"
+        new_cell: Any = nbformat.v4.new_code_cell
+        notebook.cells.append(new_cell(source))
+    if path.stem == "01_first_crawl":
+        shown = next(cell for cell in notebook.cells if "max_pages=100)" in cell.source)
+        shown.source = shown.source.replace("\ncrawl", "\nfirst = repr(crawl)\ncrawl")
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    pictures = [out for out in outputs if "image/png" in out.get("data", {})]
+    assert pictures, "a lesson has a picture"
+    assert not [out for out in outputs if out.get("text", "").startswith("Traceback")]
+    assert list(tmp_path.iterdir()) == [], "a lesson writes into folders of its own"
