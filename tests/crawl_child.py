@@ -26,7 +26,6 @@ import importlib
 import itertools
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -96,6 +95,8 @@ def prepare(options: dict[str, Any]) -> None:
     if "segment_results" in options:
         engine._SEGMENT_RESULTS = options.pop("segment_results")
     if "file_size" in options:
+        import resource
+
         size = options.pop("file_size")
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     if "user" in options:

@@ -187,6 +187,7 @@ def differences(folder: Path, site: PracticeSite, section: str = "shop") -> list
     found.expect("errors", int(pages["error"].notna().sum()), 0)
     found.expect_set("urls", list(urls["url"]), truth)
     found.expect("states", set(urls["state"]), {"done"})
+    found.expect("requests in the summary", summary["requests"], len(fetches))
     _compare_depths(found, pages, site)
     _compare_links(found, pages, links, site, truth)
     _compare_fetches(found, fetches, pages, site)

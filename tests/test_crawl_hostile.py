@@ -447,3 +447,19 @@ def test_requests_carry_no_cookie_and_no_credentials(tmp_path: Path) -> None:
         assert len(site.requests) == 3
         for each in site.requests:
             assert not {"cookie", "authorization"} & set(each.headers)
+
+
+# -- robots.txt of any size ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limits", [ck.Limits(), ck.Limits(body=5_000)])
+def test_the_first_500_kib_of_a_huge_robots_txt_bind(tmp_path: Path, limits: ck.Limits) -> None:
+    rules = "User-agent: *\nDisallow: /t/no\n" + "# filler\n" * 1_300_000
+    pages = {"": page("yes", "no"), "yes": page(), "no": page()}
+    with serve(pages, robots=rules) as site:
+        done = crawl(site.url + "t/", tmp_path / "c", limits=limits)
+    assert reasons(done)["no"] == ("excluded", "robots")
+    assert done.finished
+    first = done.fetches.iloc[0]
+    assert first["error"] == "body_too_large"
+    assert first["wire_bytes"] <= 512_001

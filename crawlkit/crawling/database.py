@@ -142,6 +142,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
     connection.execute("PRAGMA temp_store=MEMORY")
+    connection.execute("PRAGMA wal_autocheckpoint=4000")
     if version == 0:
         with transaction(connection):
             for statement in SCHEMA.split(";"):

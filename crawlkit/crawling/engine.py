@@ -32,6 +32,7 @@ from crawlkit.crawling.robots_cache import RobotsCache, authority_of
 from crawlkit.crawling.tables import flush_buffer
 from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
 from crawlkit.crawling.writer import ResultWriter, save_meta, was_asked
+from crawlkit.web.robots import ROBOTS_BYTES
 from crawlkit.web.urls import url_host
 
 if TYPE_CHECKING:
@@ -403,7 +404,7 @@ class Engine:
         self._writer.append({"fetches": rows})
         self.frontier.end_request(host, started=None)
         error, budget = result.responses[-1].error, result.task.byte_budget
-        if error == "body_too_large" and budget is not None and budget < self._settings.limits.body:
+        if error == "body_too_large" and budget is not None and budget < ROBOTS_BYTES:
             self._budget_spent = True  # we ended it, so it says nothing about the site
         elif error != "interrupted":
             self._take_robots(result)
@@ -504,7 +505,8 @@ class Engine:
         limits = self._settings.limits
         if limits.bytes is None:
             return RobotsTask(host, authority)
-        return RobotsTask(host, authority, min(limits.body, limits.bytes - self.counters.bytes))
+        left = min(limits.body, limits.bytes - self.counters.bytes)
+        return RobotsTask(host, authority, min(left, ROBOTS_BYTES + 1))
 
     def _delay_of(self, host: HostQueue) -> float:
         """Return the seconds between two requests to a host, its Crawl-delay included."""

@@ -11,7 +11,7 @@ from crawlkit.crawling.faults import point
 from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult, digest, transport_facts
 from crawlkit.web.fetch import Fetcher
-from crawlkit.web.robots import product_token, robots_url, rules_from_responses
+from crawlkit.web.robots import ROBOTS_BYTES, product_token, robots_url, rules_from_responses
 from crawlkit.web.urls import LinkResolver, url_host
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ class Worker:
             robots_url(task.authority + "/"),
             hops=5,
             before_hop=wait_for_turn,
-            body_limit=task.byte_budget,
+            # One byte more than counts, so that the cut is noticed.
+            body_limit=ROBOTS_BYTES + 1 if task.byte_budget is None else task.byte_budget,
+            keep_start=True,
         )
         return RobotsResult(task, responses, rules_from_responses(responses))
 

@@ -126,13 +126,15 @@ class Answer:
         listed = [coding.strip().lower() for coding in named.split(",")]
         return [coding for coding in listed if coding not in {"", "identity", "chunked"}]
 
-    def read_body(self, limit: int) -> bytes:
+    def read_body(self, limit: int, *, keep_start: bool = False) -> bytes:
         """Read the body as it comes over the wire, without its chunks' frames.
 
         Parameters
         ----------
         limit
             The most bytes to read.
+        keep_start
+            Whether so many bytes are read, and go with the failure, of a body that announces more.
 
         Raises
         ------
@@ -144,7 +146,8 @@ class Answer:
         if self.length is None:
             return self._read_to_end(limit)
         if self.length > limit:
-            raise FetchFailed("body_too_large", f"{self.length:,} bytes announced")
+            start = self._read_length(limit) if keep_start else b""
+            raise FetchFailed("body_too_large", f"{self.length:,} bytes announced", start=start)
         return self._read_length(self.length)
 
     def waiting(self) -> int:
@@ -185,7 +188,8 @@ class Answer:
             if not data:
                 return bytes(buffer)
             buffer += data
-        raise FetchFailed("body_too_large", f"more than {limit:,} bytes on the wire")
+        detail = f"more than {limit:,} bytes on the wire"
+        raise FetchFailed("body_too_large", detail, start=bytes(buffer[:limit]))
 
     def _read_chunks(self, limit: int) -> bytes:
         pending = _Pending(self._sock, self._rest)
@@ -193,7 +197,8 @@ class Answer:
         body = bytearray()
         while size := pending.chunk_size():
             if len(body) + size > limit:
-                raise FetchFailed("body_too_large", f"more than {limit:,} bytes on the wire")
+                detail = f"more than {limit:,} bytes on the wire"
+                raise FetchFailed("body_too_large", detail, start=bytes(body))
             pending.move(size, body)
             pending.chunk_end()
         rest = pending.skip_trailers()

@@ -42,6 +42,8 @@ class Exchange:
         The bounds in time.
     limit
         The most bytes of the body, on the wire and decoded.
+    keep_start
+        Whether the beginning of a larger body is kept.
 
     Attributes
     ----------
@@ -51,11 +53,26 @@ class Exchange:
         What was given.
     """
 
-    __slots__ = ("_connections", "_guard", "_head_end", "_limit", "flags", "response")
+    __slots__ = (
+        "_connections",
+        "_guard",
+        "_head_end",
+        "_keep_start",
+        "_limit",
+        "flags",
+        "response",
+    )
 
     def __init__(
-        self, connections: Connections, response: Response, guard: Guard, limit: int
+        self,
+        connections: Connections,
+        response: Response,
+        guard: Guard,
+        limit: int,
+        *,
+        keep_start: bool = False,
     ) -> None:
+        self._keep_start = keep_start
         self._connections = connections
         self.response = response
         self._guard = guard
@@ -159,7 +176,7 @@ class Exchange:
 
     def _read(self, answer: Answer) -> None:
         response = self.response
-        wire = answer.read_body(self._limit)
+        wire = answer.read_body(self._limit, keep_start=self._keep_start)
         response.wire_bytes = len(wire)
         codings = answer.codings()
         if not codings:

@@ -113,6 +113,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         body_limit: int | None = None,
         timeout: float | None = None,
+        keep_start: bool = False,
     ) -> Response:
         """Send one GET request; never raises for anything that the network does.
 
@@ -126,6 +127,8 @@ class Fetcher:
             The most bytes of the body, on the wire and decoded; the fetcher's own when None.
         timeout
             Seconds in total; `Http.timeout` when None.
+        keep_start
+            Whether the beginning of a body above the limit is kept, unless it is compressed.
 
         Returns
         -------
@@ -136,13 +139,15 @@ class Fetcher:
         begun = time.monotonic()
         guard = Guard(self.http.timeout if timeout is None else timeout, self._stop)
         limit = self._body_limit if body_limit is None else body_limit
-        exchange = Exchange(self._connections, response, guard, limit)
+        exchange = Exchange(self._connections, response, guard, limit, keep_start=keep_start)
         try:
             guard.wait()  # after a stop, nothing is sent
             response.url = address = safe_url(url)
             self._run(exchange, address, headers)
         except FetchFailed as failure:
             response.error, response.detail = failure.code, failure.detail
+            if keep_start and "content-encoding" not in response.headers:
+                response.body = failure.start
         except BadURL as bad:
             response.url, response.error = without_user(str(url)), bad.reason
         except (OSError, ValueError) as error:
@@ -162,6 +167,7 @@ class Fetcher:
         hops: int = 5,
         before_hop: Callable[[str], str | None] | None = None,
         body_limit: int | None = None,
+        keep_start: bool = False,
     ) -> list[Response]:
         """Fetch and follow redirects, for robots.txt and sitemaps.
 
@@ -176,6 +182,8 @@ class Fetcher:
             returns None, or the reason why the target must not be asked.
         body_limit
             The most bytes of all bodies together; the fetcher's own limit for each when None.
+        keep_start
+            As in `fetch`.
 
         Returns
         -------
@@ -183,7 +191,7 @@ class Fetcher:
             Every request in order; the last one is the outcome. What was not asked (refused, a
             loop, one hop too many) is a last entry with an error and no status.
         """
-        chain = [self.fetch(url, body_limit=body_limit)]
+        chain = [self.fetch(url, body_limit=body_limit, keep_start=keep_start)]
         while (target := chain[-1].location) is not None and chain[-1].error is None:
             reason = None
             if any(response.url == target for response in chain):
@@ -195,7 +203,7 @@ class Fetcher:
             if reason is None:
                 spent = sum(response.wire_bytes for response in chain)
                 left = None if body_limit is None else max(0, body_limit - spent)
-                chain.append(self.fetch(target, body_limit=left))
+                chain.append(self.fetch(target, body_limit=left, keep_start=keep_start))
             else:
                 chain.append(Response(target, started_at=time.time(), error=reason))
         return chain

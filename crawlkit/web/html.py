@@ -16,8 +16,15 @@ from crawlkit.web.charset import decode, detect_encoding, is_ascii_transparent
 from crawlkit.web.fingerprint import text_hash
 from crawlkit.web.html_facts import MAX_TEXT, HeadFacts, resolve
 from crawlkit.web.html_limits import safe_length
-from crawlkit.web.html_links import DEFAULT_LINKS_PER_PAGE, Link, PageElements, collapse
-from crawlkit.web.html_text import TEXT_HASH_BY, count_words, readable, split_text, visible_text
+from crawlkit.web.html_links import DEFAULT_LINKS_PER_PAGE, Link, PageElements
+from crawlkit.web.html_text import (
+    TEXT_HASH_BY,
+    collapse,
+    count_words,
+    readable,
+    split_text,
+    visible_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import ada_url
 
-from crawlkit.web.html_links import PageElements, collapse, rel_tokens, tag_ids
+from crawlkit.web.html_links import PageElements, rel_tokens, tag_ids
+from crawlkit.web.html_text import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -191,13 +192,13 @@ class HeadFacts:
                 self._meta(node)
             elif tag == _TITLE and self.title is None:
                 self.title = collapse(node.text(), MAX_TEXT)
-        for attributes, node in elements.relations:
-            parent = node.parent
-            if parent is not None and (
-                parent.tag_id == _HEAD
-                or any(node == other for other in _driven_out(tree.head, tree.body))
-            ):
-                self._link(attributes)
+        if elements.relations:
+            driven_out = {node.mem_id for node in _driven_out(tree.head, tree.body)}
+            for attributes, node in elements.relations:
+                parent = node.parent
+                in_head = parent is not None and parent.tag_id == _HEAD
+                if in_head or node.mem_id in driven_out:
+                    self._link(attributes)
         if self.title is None:
             # Misplaced in the body, it is still the title that browsers show.
             title = tree.css_first("title:not(svg title)")

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlkit.web.fingerprint import clean_text
+from crawlkit.web.html_text import collapse
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-__all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "PageElements", "collapse", "rel_tokens", "tag_ids"]
+__all__ = ["DEFAULT_LINKS_PER_PAGE", "Link", "PageElements", "rel_tokens", "tag_ids"]
 
 DEFAULT_LINKS_PER_PAGE = 50_000
 """Links kept of one page unless told otherwise; real indexes have up to 30,000."""
@@ -29,6 +30,9 @@ MAX_LINK_TEXT = 500
 
 MAX_SET_ASIDE = 10_000
 """Scripts and landmarks whose text is told apart; beyond that, all text is the page's."""
+
+MAX_BASES = 100
+"""``base`` elements among which a usable one is looked for."""
 
 _QUERY = "[href],iframe,nav,header,main,footer,aside,[role],script,style,noscript,h1"
 _FRAMES = "frame"
@@ -70,34 +74,6 @@ class Link(NamedTuple):
     text: str | None
     rel: str | None
     kind: str
-
-
-def collapse(text: str, limit: int) -> str | None:
-    r"""Return text with whitespace collapsed and cleaned, at most `limit` characters, or None.
-
-    Parameters
-    ----------
-    text
-        Any text of a page.
-    limit
-        The most characters to return.
-
-    Returns
-    -------
-    str or None
-        None if only whitespace is left.
-
-    Examples
-    --------
-    >>> collapse("  two\n words ", 100)
-    'two words'
-    """
-    if len(text) > 4 * limit:
-        text = text.lstrip()[: 4 * limit]
-    text = " ".join(text.split())[:limit]
-    if not text.isprintable():
-        text = clean_text(text)
-    return text or None
 
 
 @lru_cache(maxsize=4096)
@@ -151,6 +127,7 @@ _IDS = tag_ids(
 _A = _IDS["a"]
 _HEAD = tag_ids("head")["head"]
 _NAMES = {number: name for name, number in _IDS.items()}
+_REFERENCES = frozenset({"href", "xlink:href"})  # SVG's older links have the second
 _HIDDEN = frozenset({"script", "style", "noscript"})
 # The kind of link that an element is; a link element's own depends on its rel.
 _OTHER_LINKS = {"area": "area", "link": None, "base": "base", "iframe": "frame", "frame": "frame"}
@@ -171,7 +148,7 @@ class PageElements:
     skipped
         How many more there are.
     base_hrefs
-        The ``href`` of each ``base`` element.
+        The ``href`` of each ``base`` element, up to `MAX_BASES`.
     relations
         ``link`` elements that name a page: their attributes, and the element.
     h1
@@ -191,6 +168,7 @@ class PageElements:
         "_nodes",
         "_rels",
         "_starts",
+        "_text_left",
         "_texts",
         "base_hrefs",
         "boilerplate",
@@ -212,6 +190,7 @@ class PageElements:
         self._landmarks: dict[int, str] = {}
         self._starts: list[int] = []
         self._last = 0
+        self._text_left = 0
         self.skipped = 0
         self.base_hrefs: list[str] = []
         self.relations: list[tuple[dict[str, str | None], LexborNode]] = []
@@ -230,14 +209,16 @@ class PageElements:
         """Take in the elements that the query found."""
         hrefs, texts, kept, known = self._hrefs, self._texts, self._nodes, _KNOWN_TEXTS
         # Anchors can be nested by tricks, and each would hold the text of those inside it.
-        text_left = 4 * size + 100_000
+        self._text_left = 4 * size + 100_000
         for node in nodes:
             tag = node.tag_id
             if tag != _A:
                 self._other(node, tag)
                 continue
             attributes = node.attributes
-            if "role" in attributes and ("href" not in attributes or self._is_repeated(node)):
+            if "role" in attributes and (
+                self._is_repeated(node) or attributes.keys().isdisjoint(_REFERENCES)
+            ):
                 continue
             position = len(hrefs)
             if position >= self._limit:
@@ -248,11 +229,32 @@ class PageElements:
                 self._rels[position], tokens = rel_tokens(rel)
                 if not tokens.isdisjoint(_PAGINATION):
                     self._kinds[position] = "pagination"
-            hrefs.append(attributes["href"] or "")
+            hrefs.append(attributes.get("href") or attributes.get("xlink:href") or "")
             kept.append(node)
-            text = node.text_lexbor() if text_left > 0 else ""
-            text_left -= len(text)
-            texts.append(known.get(text) or _shown_text(node, text))
+            child = node.first_child
+            text = child.text_content if child is not None and child.next is None else None
+            texts.append((known.get(text) if text else None) or self._shown_text(node, text))
+
+    def _shown_text(self, node: LexborNode, text: str | None) -> str | None:
+        """Return what a reader sees of an anchor; `text` if it holds that and nothing else."""
+        if text is not None:
+            shown = collapse(text, MAX_LINK_TEXT)
+            if shown is not None and len(text) <= _KNOWN_LENGTH:
+                if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
+                    _KNOWN_TEXTS.clear()
+                _KNOWN_TEXTS[text] = shown
+            return shown
+        if self._text_left < 0:
+            return None
+        text = node.text(separator=_FRAGMENT)
+        self._text_left -= len(text)
+        if _TOUCHING.search(text) is not None and node.css_first(_BLOCKS) is None:
+            text = text.replace(_FRAGMENT, "")  # one word, partly in bold
+        shown = collapse(text, MAX_LINK_TEXT)
+        if shown is None:
+            image = node.css_first("img[alt]")
+            return collapse(image.attributes["alt"] or "", MAX_LINK_TEXT) if image else None
+        return shown
 
     def _is_repeated(self, node: LexborNode) -> bool:
         """Return whether the query found this element just before, for another reason."""
@@ -298,7 +300,8 @@ class PageElements:
         if kind is None or href is None:
             return
         if kind == "base":
-            self.base_hrefs.append(href)
+            if len(self.base_hrefs) < MAX_BASES:
+                self.base_hrefs.append(href)
             return
         if name == "link" and len(self.relations) < MAX_SET_ASIDE:
             self.relations.append((attributes, node))
@@ -361,25 +364,6 @@ class PageElements:
         for number in passed:
             nearest[number] = landmark
         return landmark
-
-
-def _shown_text(node: LexborNode, text: str) -> str | None:
-    """Return what a reader sees of an anchor, and remember it for its text content."""
-    child = node.first_child
-    shown = text
-    if child is not None and (child.next is not None or not child.is_text_node):
-        shown = node.text(separator=_FRAGMENT)
-        if _TOUCHING.search(shown) is not None and node.css_first(_BLOCKS) is None:
-            shown = text  # one word, partly in bold
-    collapsed = collapse(shown, MAX_LINK_TEXT)
-    if collapsed is None:
-        image = node.css_first("img[alt]")
-        return collapse(image.attributes["alt"] or "", MAX_LINK_TEXT) if image else None
-    if len(text) <= _KNOWN_LENGTH:
-        if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
-            _KNOWN_TEXTS.clear()
-        _KNOWN_TEXTS[text] = collapsed
-    return collapsed
 
 
 def _link_kind(tokens: frozenset[str]) -> str | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser
 
-__all__ = ["TEXT_HASH_BY", "count_words", "readable", "split_text", "visible_text"]
+__all__ = ["TEXT_HASH_BY", "collapse", "count_words", "readable", "split_text", "visible_text"]
 
 TEXT_HASH_BY = "visible_main_v1"
 """The name of the definition of main text; pages are compared only under the same one."""
@@ -38,10 +38,38 @@ except TypeError:
 # One byte for each letter of a word, nothing for ASCII punctuation, a space for whitespace.
 _PUNCTUATION = string.punctuation.encode()
 _LETTERS = bytes(
-    0x20 if byte in b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0" else 0x77 for byte in range(256)
+    0x20 if byte in b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f" else 0x77 for byte in range(256)
 )
 _BEFORE_PUNCTUATION = re.compile(r"\x1f(?=[,.;:!?)\]}%\u201d\u2019\u00bb\u2026])")
 _AFTER_BRACKET = re.compile(r"(?<=[(\[{\u201c\u2018\u00ab])\x1f")
+
+
+def collapse(text: str, limit: int) -> str | None:
+    r"""Return text with whitespace collapsed and cleaned, at most `limit` characters, or None.
+
+    Parameters
+    ----------
+    text
+        Any text of a page.
+    limit
+        The most characters to return.
+
+    Returns
+    -------
+    str or None
+        None if only whitespace is left.
+
+    Examples
+    --------
+    >>> collapse("  two\n words ", 100)
+    'two words'
+    """
+    if len(text) > 4 * limit:
+        text = text.lstrip()[: 4 * limit]
+    text = " ".join(text.split())[:limit]
+    if not text.isprintable():
+        text = clean_text(text)
+    return text or None
 
 
 def split_text(
@@ -116,7 +144,7 @@ def count_words(raw: str) -> int:
     """
     if not raw:
         return 0
-    content = raw.encode("latin-1", "replace").translate(_LETTERS, _PUNCTUATION)
+    content = raw.replace("\xa0", " ").encode("utf-8", "replace").translate(_LETTERS, _PUNCTUATION)
     return content.count(b" w") + content.startswith(b"w")
 
 

@@ -102,10 +102,11 @@ class FetchFailed(Exception):
     error and wrap it.
     """
 
-    def __init__(self, code: str, detail: str | None = None) -> None:
+    def __init__(self, code: str, detail: str | None = None, *, start: bytes = b"") -> None:
         super().__init__(code, detail)
         self.code = code
         self.detail = detail
+        self.start = start  # the beginning of a body that is too large, where it was read
 
 
 def reason_for(error: Exception) -> tuple[str, str]:
