@@ -57,7 +57,9 @@ _BUSY = 0.9
 _WINDOW_SECONDS = 0.02
 # How long the worker that watches the clocks sleeps at most.
 _WATCH_SECONDS = 0.5
-# A stopped crawl waits this long for requests in flight; what comes later is asked again.
+# A stopped crawl lets requests in flight come home, cuts off those that take longer, and waits so
+# long in all; what comes later is asked again.
+_GRACE_SECONDS = 0.8
 _STOP_SECONDS = 1.5
 
 
@@ -118,6 +120,7 @@ class Engine:
         self._connection = connection
         self._settings = settings
         self._stop = threading.Event()
+        self._cut_off = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._turn = threading.Lock()
@@ -130,7 +133,7 @@ class Engine:
         self._suspect: int | None = None
         self._worker = Worker(
             settings,
-            stop=self._stop,
+            stop=self._cut_off,
             wait_for_host=self._wait_for_host,
             extractor=extractor,
             allow_private=allow_private,
@@ -204,13 +207,11 @@ class Engine:
 
     def _join(self) -> None:
         """Wait for the workers, a bounded time, and write what they have brought."""
-        deadline = time.monotonic() + _STOP_SECONDS
-        while any(thread.is_alive() for thread in self._threads):
-            left = deadline - time.monotonic()
-            if left <= 0 and self._stop.is_set():
-                break
+        began = time.monotonic()
+        for seconds in (_GRACE_SECONDS, _STOP_SECONDS):
             for thread in self._threads:
-                thread.join(max(0.01, min(left, 0.1)))
+                thread.join(max(0.0, began + seconds - time.monotonic()))
+            self._cut_off.set()
         with self._turn:  # whoever comes after this finds the engine closed
             self._closed = True
             if self._error is None:

@@ -248,16 +248,22 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
             row["canonical"] = canonical.url
             result.canonical = canonical
     links = result.links
-    not_http = 0
+    bad: list[str] = []
+    not_http = 0  # counted, and not kept
     for link in page.links:
         address = resolve(link.href)
-        if isinstance(address, Refusal):
+        if isinstance(address, Address):
+            links.append(OutLink(address, link, link.kind in FOLLOWED))
+        elif address.reason == "not_http":
             not_http += 1
         else:
-            links.append(OutLink(address, link, link.kind in FOLLOWED))
-    skipped = page.skipped_links
-    if skipped:
-        detail = f"{skipped} links beyond limits.links_per_page"
-        result.events.append(
-            Event("links_per_page", result.lease.url, result.lease.host.name, detail)
-        )
+            bad.append(f"{address.reason}: {link.href[:200]}")
+    row["links_not_http"] = not_http
+    if bad:
+        _note(result, "bad_links", f"{len(bad)} links that cannot be asked for, first {bad[0]}")
+    if page.skipped_links:
+        _note(result, "links_per_page", f"{page.skipped_links} links beyond limits.links_per_page")
+
+
+def _note(result: PageResult, kind: str, detail: str) -> None:
+    result.events.append(Event(kind, result.lease.url, result.lease.host.name, clean_text(detail)))

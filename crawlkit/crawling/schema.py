@@ -68,6 +68,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "attempts": "int",
         "round": "int",
         "seq": "int",
+        "links_not_http": "int",
         "flags": "texts",
     },
     "links": {

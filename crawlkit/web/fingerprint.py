@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-__all__ = ["body_hash", "clean_text", "text_hash"]
+__all__ = ["body_hash", "clean_text", "text_hash", "utf8_text_hash"]
 
 _WHITESPACE = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 # What Python, SQLite or Arrow cannot store, and what a terminal or a notebook must not receive.
@@ -40,10 +40,10 @@ def body_hash(body: bytes) -> str:
 
 
 def text_hash(text: str) -> str:
-    r"""Return the fingerprint of a page's text, blind to ASCII whitespace.
+    r"""Return the fingerprint of a page's text, blind to whitespace.
 
-    Whitespace is dropped rather than collapsed: a template that is indented anew, or that puts
-    each item on a line of its own, has changed nothing that a reader sees.
+    Whitespace (ASCII's, and the no-break space) is dropped rather than collapsed: a template that
+    is indented anew, or puts each item on a line of its own, changed nothing that a reader sees.
 
     Parameters
     ----------
@@ -61,8 +61,28 @@ def text_hash(text: str) -> str:
     True
     """
     # A lone surrogate becomes "?", so the hash exists for any string.
-    content = text.encode("utf-8", "replace").translate(None, _WHITESPACE)
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return utf8_text_hash(text.replace("\xa0", " ").encode("utf-8", "replace"))
+
+
+def utf8_text_hash(text: bytes) -> str:
+    """Return the `text_hash` of text that is encoded already.
+
+    Parameters
+    ----------
+    text
+        Text in UTF-8, without no-break spaces.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
+
+    Examples
+    --------
+    >>> utf8_text_hash(b"two  words") == text_hash("two words")
+    True
+    """
+    return body_hash(text.translate(None, _WHITESPACE))
 
 
 def clean_text(s: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from crawlkit.web.charset import decode, detect_encoding, is_ascii_transparent
-from crawlkit.web.fingerprint import text_hash
+from crawlkit.web.fingerprint import utf8_text_hash
 from crawlkit.web.html_facts import MAX_TEXT, HeadFacts, resolve
 from crawlkit.web.html_limits import safe_length
 from crawlkit.web.html_links import DEFAULT_LINKS_PER_PAGE, Link, PageElements
@@ -140,7 +140,7 @@ class Page:
         self.links_found = 0
         self.skipped_links = 0
         self._source = b""
-        self._main = ""
+        self._main = b""
         self._tree: LexborHTMLParser | None = None
         self._hidden: list[LexborNode] = []
 
@@ -164,12 +164,12 @@ class Page:
 
         Of a page that has no text outside of them, all visible text.
         """
-        return readable(self._main)
+        return readable(self._main.decode("utf-8"))
 
     @property
     def text_hash(self) -> str:
         """The fingerprint of `main_text`, blind to whitespace."""
-        return text_hash(self._main)
+        return utf8_text_hash(self._main)
 
     @property
     def html(self) -> str:
@@ -308,9 +308,10 @@ def _parse(page: Page, facts: HeadFacts, links_per_page: int | None) -> None:
         return
     page._tree = tree
     page._hidden = elements.hidden
-    main_words = count_words(main)
-    page.words = main_words + count_words(around)
-    page._main = main if main_words else around
+    main_utf8, around_utf8 = _utf8(main), _utf8(around)
+    main_words = count_words(main_utf8)
+    page.words = main_words + count_words(around_utf8)
+    page._main = main_utf8 if main_words else around_utf8
     page.links = elements.links
     page.links_found = len(elements.links) + elements.skipped
     page.skipped_links = elements.skipped
@@ -324,6 +325,11 @@ def _parse(page: Page, facts: HeadFacts, links_per_page: int | None) -> None:
         if base is not None and base.startswith(("http://", "https://")):
             page.base_url = base
             break
+
+
+def _utf8(text: str) -> bytes:
+    """Return text in UTF-8, with no space but ASCII's."""
+    return text.replace("\xa0", " ").encode("utf-8", "replace")
 
 
 def _take_facts(page: Page, facts: HeadFacts) -> None:

@@ -192,13 +192,15 @@ class HeadFacts:
                 self._meta(node)
             elif tag == _TITLE and self.title is None:
                 self.title = collapse(node.text(), MAX_TEXT)
-        if elements.relations:
-            driven_out = {node.mem_id for node in _driven_out(tree.head, tree.body)}
-            for attributes, node in elements.relations:
-                parent = node.parent
-                in_head = parent is not None and parent.tag_id == _HEAD
-                if in_head or node.mem_id in driven_out:
-                    self._link(attributes)
+        driven_out: set[int] | None = None
+        for attributes, node in elements.relations:
+            parent = node.parent
+            if parent is None or parent.tag_id != _HEAD:
+                if driven_out is None:
+                    driven_out = {other.mem_id for other in _driven_out(tree.head, tree.body)}
+                if node.mem_id not in driven_out:
+                    continue
+            self._link(attributes)
         if self.title is None:
             # Misplaced in the body, it is still the title that browsers show.
             title = tree.css_first("title:not(svg title)")
