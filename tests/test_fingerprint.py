@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crawlkit.web.fingerprint import body_hash, clean_text, text_hash
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
-WHITESPACE = " \t\n\r\x0b\x0c"
+WHITESPACE = " \t\n\r\x0b\x0c\xa0"
 
 
 def test_body_hash_is_32_hexadecimal_digits_of_the_bytes():

@@ -282,7 +282,7 @@ def test_a_renewed_lease_is_not_reclaimed(tmp_path):
     with frontier_of(tmp_path) as (frontier, connection), transaction(connection):
         enter(frontier, [1])
         lease = frontier.lease(frontier.candidate()[0], seconds=-1)
-        frontier.renew([lease.token], seconds=60)
+        frontier.leases.renew([lease.token], seconds=60)
         assert frontier.reclaim_expired() == []
 
 

@@ -23,17 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
+from crawlkit.crawling.dispatch import Dispatcher
 from crawlkit.crawling.frontier import Lease
 from crawlkit.crawling.interrupts import uninterrupted
 from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult
-from crawlkit.crawling.revive import judge_depths
-from crawlkit.crawling.robots_cache import RobotsCache, authority_of
 from crawlkit.crawling.tables import flush_buffer
 from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
-from crawlkit.crawling.writer import ResultWriter, save_meta, was_asked
-from crawlkit.web.robots import ROBOTS_BYTES
-from crawlkit.web.urls import url_host
+from crawlkit.crawling.writer import ResultWriter, save_meta
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crawlkit.crawling.frontier import Frontier
-    from crawlkit.crawling.hosts import HostQueue
     from crawlkit.crawling.results import Extractor
     from crawlkit.crawling.settings import Settings
     from crawlkit.crawling.writer import Counters
@@ -50,8 +46,6 @@ __all__ = ["Engine"]
 
 # Rows of results that may wait in the buffer before a Parquet segment is written.
 _SEGMENT_RESULTS = 2_000
-# URLs that one turn may refuse by robots.txt before it lets others go on.
-_REFUSALS_PER_TURN = 500
 # Share of one processor above which no further worker is woken.
 _BUSY = 0.9
 _WINDOW_SECONDS = 0.02
@@ -129,8 +123,6 @@ class Engine:
         self._slots: list[_Slot] = []
         self._threads: list[threading.Thread] = []
         self._working = 0
-        self._robots_asked: set[str] = set()
-        self._suspect: int | None = None
         self._worker = Worker(
             settings,
             stop=self._cut_off,
@@ -141,17 +133,22 @@ class Engine:
         )
         self._draw = random.Random(settings.random_seed)  # noqa: S311 - jitter, no secret
         self._writer = ResultWriter(connection, frontier, settings, counters, self._draw)
-        self._robots = RobotsCache(connection, self._worker.agent, on_load=self._pace_again)
         slowest = settings.http.timeout * (settings.http.retries + 1)
         self._lease_seconds = slowest + 60.0
+        self._dispatcher = Dispatcher(
+            connection,
+            frontier,
+            settings,
+            counters,
+            self._writer,
+            agent=self._worker.agent,
+            lease_seconds=self._lease_seconds,
+        )
         self._wanted = 1
         self._window = (time.monotonic(), time.process_time())
-        self._began = time.monotonic()
-        self._seconds_before = counters.seconds
         self._last_flush = counters.buffered
         self._downloads = 0
         self._saved_state: Any = None
-        self._budget_spent = False
         self._closed = False
         self._watched_until = math.inf
 
@@ -353,9 +350,11 @@ class Engine:
                 give_back()
                 self._last_flush = self.counters.buffered
         if not stopping and not self._working:
-            reason = self._end_reason()
-            if reason == "finished" and self._bring_back_late():
-                reason = None
+            reason = self._dispatcher.end_reason()
+            if reason == "finished":
+                with self._transaction():
+                    if self._dispatcher.bring_back_late(self.folder):
+                        reason = None
             if reason is not None:
                 self.stop(reason)
         self._wake_watcher(current)
@@ -369,70 +368,27 @@ class Engine:
             self._idle[0].wake.set()
 
     def _may_lease(self) -> bool:
-        if self._suspect is not None:
-            return False
-        return self._working < self._wanted and self.frontier.has_ready()
+        return self._working < self._wanted and self._dispatcher.may_lease()
 
     def _write(self, slots: list[_Slot]) -> None:
         for slot in slots:
             result, slot.result = slot.result, None
             self._working -= 1
             if isinstance(result, PageResult):
-                self._clear_suspect(result)
+                self._dispatcher.note_page(result)
                 self._writer.write(result)
-                if result.outcome == "returned" and result.response.error == "body_too_large":
-                    self._budget_spent = True
                 self._downloads += 1
                 every = self.frontier.ordering.rescore_every
                 if every and self._downloads % every == 0:
                     self.frontier.write_scores(self.frontier.ordering.rescore())
             elif result is not None:
-                self._write_robots(result)
-
-    def _clear_suspect(self, result: PageResult) -> None:
-        if result.lease.id == self._suspect:
-            self._suspect = None
-            if result.outcome in ("done", "failed"):
-                self.frontier.suspects.discard(result.lease.id)
-
-    def _write_robots(self, result: RobotsResult) -> None:
-        host, authority = result.task.host, result.task.authority
-        self._robots_asked.discard(authority)
-        asked = [response for response in result.responses if was_asked(response)]
-        rows = [
-            self._writer.fetch_row(response, url_host(response.url), 1, None) for response in asked
-        ]
-        self._writer.append({"fetches": rows})
-        self.frontier.end_request(host, started=None)
-        error, budget = result.responses[-1].error, result.task.byte_budget
-        if error == "body_too_large" and budget is not None and budget < ROBOTS_BYTES:
-            self._budget_spent = True  # we ended it, so it says nothing about the site
-        elif error != "interrupted":
-            self._take_robots(result)
-        for response in asked:
-            if response.sent_at is not None:
-                self.frontier.note_start(url_host(response.url), response.sent_at)
-
-    def _take_robots(self, result: RobotsResult) -> None:
-        """Go by what came of asking for robots.txt: rules, a pause, or a host that is closed."""
-        host, authority = result.task.host, result.task.authority
-        wait = self._robots.store(authority, result.verdict)
-        host.delay = self._delay_of(host)
-        if result.verdict.status != "unreachable":
-            return
-        detail = f"robots.txt: {result.verdict.reason}"
-        self._writer.event(Event("robots_unreachable", authority, host.name, detail))
-        pause = max(wait, result.responses[-1].retry_after or 0.0)
-        if pause:
-            self.frontier.pause_host(host, pause)
-        if not wait:
-            self.frontier.exclude_host(host, "robots_unreachable")
+                self._dispatcher.write_robots(result)
 
     def _assign(self) -> list[tuple[_Slot, Lease | RobotsTask]]:
         """Give tasks to idle workers; one more thread than works stays to watch the clocks."""
         assigned: list[tuple[_Slot, Lease | RobotsTask]] = []
         while self._working < self._wanted and self._idle:
-            task = self._next_task()
+            task = self._dispatcher.next_task(self._working)
             if task is None:
                 break
             self._working += 1
@@ -463,118 +419,8 @@ class Engine:
         elif enough < self._wanted:
             self._wanted -= 1
 
-    def _next_task(self) -> Lease | RobotsTask | None:
-        """Choose the next request; URLs that robots.txt refuses become rows on the way."""
-        budget = self._limit_reached()
-        if budget is not None or self._suspect is not None:
-            return None
-        for _ in range(_REFUSALS_PER_TURN):
-            found = self.frontier.candidate()
-            if found is None:
-                return None
-            host, url, page_id = found
-            if self._settings.obey_robots:
-                verdict = self._robots.verdict(url)
-                if verdict == "ask":
-                    task = self._ask_robots(host, url)
-                    if task is not None:
-                        return task
-                    continue
-                if verdict != "allowed":
-                    self.frontier.exclude_page(page_id, host, verdict)
-                    self._writer.event(Event(verdict, url, host.name))
-                    continue
-                if host.delay and host.next_at > time.monotonic():  # see _pace_again
-                    self.frontier.hosts.update(host)
-                    continue
-            if page_id in self.frontier.suspects:
-                if self._working:
-                    return None  # it is asked for alone, once the others are home
-                self._suspect = page_id
-            return self._lease(host)
-        return None
-
-    def _ask_robots(self, host: HostQueue, url: str) -> RobotsTask | None:
-        authority = authority_of(url)
-        if authority in self._robots_asked:  # without a delay, several workers may come by
-            host.next_at = time.monotonic() + 0.01
-            self.frontier.hosts.update(host)
-            return None
-        self._robots_asked.add(authority)
-        self.frontier.start_request(host)
-        self.frontier.hosts.update(host)
-        limits = self._settings.limits
-        if limits.bytes is None:
-            return RobotsTask(host, authority)
-        left = min(limits.body, limits.bytes - self.counters.bytes)
-        return RobotsTask(host, authority, min(left, ROBOTS_BYTES + 1))
-
-    def _delay_of(self, host: HostQueue) -> float:
-        """Return the seconds between two requests to a host, its Crawl-delay included."""
-        crawl_delays = (self._robots.crawl_delay(f"{s}://{host.name}") for s in ("http", "https"))
-        return max(self._settings.delay, *crawl_delays)
-
-    def _pace_again(self, authority: str) -> None:
-        """Let the Crawl-delay of a robots.txt of an earlier run count from this one's start."""
-        host = self.frontier.hosts.get(url_host(authority))
-        if host is not None:
-            host.delay = self._delay_of(host)
-            if host.asked:
-                host.next_at = max(host.next_at, self._began + host.delay)
-
-    def _lease(self, host: HostQueue) -> Lease:
-        lease = self.frontier.lease(host, seconds=self._lease_seconds)
-        limit = self._settings.limits.bytes
-        if limit is not None:
-            left = limit - self.counters.bytes
-            lease.byte_budget = left if left < self._settings.limits.body else None
-        return lease
-
-    # -- limits and ends -------------------------------------------------------------------
-
-    def _limit_reached(self) -> str | None:
-        """Return the limit, other than of pages, that forbids a new request now."""
-        limits = self._settings.limits
-        if limits.seconds is not None and self._seconds() >= limits.seconds:
-            return "seconds"
-        if limits.bytes is not None:
-            # A lease reserves the largest body it may bring, so the sum never passes the limit.
-            left = limits.bytes - self.counters.bytes
-            if left <= 0 or self._budget_spent:
-                return "bytes"
-            if self._working and left < limits.body * (self._working + 1):
-                return "bytes"
-        return None
-
-    def _seconds(self) -> float:
-        return self._seconds_before + time.monotonic() - self._began
-
-    def _end_reason(self) -> str | None:
-        """Return why nothing can be asked any more, or ``None`` while something can."""
-        frontier = self.frontier
-        if not frontier.pending:
-            return "finished"
-        reached = self._limit_reached()
-        if reached is not None:
-            return reached
-        if frontier.has_ready() or frontier.next_event_in() is not None:
-            limit = self._settings.max_pages
-            if limit is not None and frontier.pages >= limit and not frontier.urgent:
-                return "max_pages"
-            return None
-        return "pages_per_host"
-
-    def _bring_back_late(self) -> bool:
-        """Look, before the end, for URLs that are inside ``max_depth`` after all."""
-        frontier = self.frontier
-        if self._settings.max_depth is None or not frontier.found_late:
-            return False
-        frontier.found_late = False
-        with self._transaction():
-            return judge_depths(self._connection, frontier, self.folder) > 0
-
     def _save_totals(self) -> None:
-        self.counters.seconds = self._seconds()
+        self.counters.seconds = self._dispatcher.seconds()
         self.counters.save(self._connection)
         state = self.frontier.ordering.state()
         if state is not None and state != self._saved_state:
@@ -592,7 +438,7 @@ class Engine:
             slot for slot in late if self._threads[slot.number].is_alive() and slot.task is not None
         ]
         tokens = [slot.task.token for slot in alive if isinstance(slot.task, Lease)]
-        self.frontier.renew(tokens, seconds=self._lease_seconds)
+        self.frontier.leases.renew(tokens, seconds=self._lease_seconds)
         for slot in alive:
             slot.lease_ends = time.monotonic() + self._lease_seconds
         for url in self.frontier.reclaim_expired():

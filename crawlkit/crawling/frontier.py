@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import heapq
 import math
-import secrets
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from crawlkit.crawling.admission import Admission, Found
 from crawlkit.crawling.hosts import Head, HostQueue, HostQueues
+from crawlkit.crawling.leases import Lease, LeaseBook
 from crawlkit.crawling.seen import UNREACHED, Known, SeenSet
 from crawlkit.errors import BadSetting
 from crawlkit.order.base import FoundPage
@@ -22,10 +22,9 @@ from crawlkit.web.urls import url_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crawlkit.crawling.settings import Scope, Settings
-    from crawlkit.web.urls import Address
 
 __all__ = [
     "DONE",
@@ -54,35 +53,6 @@ _ROW = (
     "SELECT url, key, hash, depth, source, leases, tries, "
     "(SELECT url FROM urls AS parents WHERE parents.id = urls.found_on) FROM urls WHERE id = ?"
 )
-
-
-class Found(NamedTuple):
-    """A URL as it enters the frontier; ``found_on`` is the id of the page it was found on."""
-
-    address: Address
-    depth: int
-    source: str = "link"
-    found_on: int | None = None
-    follow: bool = True
-    lastmod: float | None = None
-
-
-@dataclass(slots=True)
-class Lease:
-    """A URL in the hands of a worker; ``token`` proves it when the result comes back."""
-
-    id: int
-    token: int
-    url: str
-    key: str
-    hash: int
-    host: HostQueue
-    depth: int
-    source: str
-    leases: int
-    tries: int
-    found_on: str | None
-    byte_budget: int | None = None
 
 
 def round_score(score: float) -> float:
@@ -129,8 +99,8 @@ class Frontier:
     ) -> None:
         self._connection = connection
         self._settings = settings
-        self._scope = scope
-        self._scope_memo: dict[str, bool] = {}
+        self.admission = Admission(settings, scope)
+        self.leases = LeaseBook(connection)
         self._clock = clock
         self.ordering = settings.order
         self.seen = SeenSet(connection)
@@ -208,7 +178,7 @@ class Frontier:
                 self.urgent += 1
                 if leases > limit // 3:
                     self.suspects.add(page_id)
-        execute("DELETE FROM leases")
+        self.leases.clear()
         execute("UPDATE urls SET retry_at = NULL, urgent = 1 WHERE retry_at IS NOT NULL")
         for host in self.hosts:
             self._reload_head(host)
@@ -261,7 +231,7 @@ class Frontier:
         page_id = self._next_id
         self._next_id += 1
         self.known += 1
-        reason = self.refusal(found)
+        reason = self.admission.refusal(found)
         score = 0.0
         if reason is None:
             score = self._start(page_id, found)
@@ -308,31 +278,6 @@ class Frontier:
             self.hosts.add(host)
         return host
 
-    def refusal(self, found: Found) -> str | None:
-        """Return why a URL is set aside at entry, or ``None``; seeds pass the patterns."""
-        if not found.follow:
-            return "not_followed"
-        name = found.address.host
-        allowed = self._scope_memo.get(name)
-        if allowed is None:
-            allowed = self._scope_memo[name] = self._scope.allows(name)
-        if not allowed:
-            return "scope"
-        if found.source not in ("link", "redirect"):
-            return None  # a seed was asked for by name
-        return self._refusal_of_link(found)
-
-    def _refusal_of_link(self, found: Found) -> str | None:
-        settings = self._settings
-        if settings.max_depth is not None and found.depth > settings.max_depth:
-            return "depth"
-        url = found.address.url
-        if settings.include and settings.include.matches(url) is None:
-            return "include"
-        if settings.exclude and settings.exclude.matches(url) is not None:
-            return "exclude"
-        return None
-
     def bring_back(self, page_id: int, found: Found) -> None:
         """Let an excluded URL wait again; call :meth:`reload` after the last one."""
         score = self._start(page_id, found)
@@ -349,7 +294,7 @@ class Frontier:
             "('scope', 'depth', 'include', 'exclude', 'not_followed')",
             (page_id,),
         ).fetchone()
-        if row is not None and self.refusal(found) is None:
+        if row is not None and self.admission.refusal(found) is None:
             self.bring_back(page_id, found)
             self._connection.execute(
                 "UPDATE urls SET source = ?, depth = 0 WHERE id = ?", (found.source, page_id)
@@ -366,7 +311,7 @@ class Frontier:
         closer = Known(known.id, known.url, found.depth)
         self.seen.remember(found.address.url, closer)
         if state == EXCLUDED and reason in ("depth", "not_followed"):
-            refusal = self.refusal(found)
+            refusal = self.admission.refusal(found)
             if refusal is None:
                 score = self._start(known.id, found)
                 self.pending += 1
@@ -420,13 +365,9 @@ class Frontier:
         url, key, hashed, depth, source, leases, tries, found_on = execute(
             _ROW, (head.id,)
         ).fetchone()
-        token = secrets.randbits(62)
+        token = self.leases.open(head.id, seconds=seconds)
         execute(
             "UPDATE urls SET state = 1, urgent = 0, leases = leases + 1 WHERE id = ?", (head.id,)
-        )
-        execute(
-            "INSERT OR REPLACE INTO leases (url_id, token, expires_at) VALUES (?, ?, ?)",
-            (head.id, token, time.time() + seconds),
         )
         self.pending -= 1
         self.urgent -= head.urgent
@@ -470,32 +411,17 @@ class Frontier:
             host.next_at = max(host.next_at, started + host.delay)
         self._touched.add(host)
 
-    def renew(self, tokens: Iterable[int], *, seconds: float) -> None:
-        """Lengthen the leases of workers that are still at work."""
-        until = time.time() + seconds
-        self._connection.executemany(
-            "UPDATE leases SET expires_at = ? WHERE token = ?",
-            [(until, token) for token in tokens],
-        )
-
     def owns(self, lease: Lease) -> bool:
         """Return whether a lease is still the valid one for its URL, and end it."""
-        cursor = self._connection.execute(
-            "DELETE FROM leases WHERE url_id = ? AND token = ?", (lease.id, lease.token)
-        )
-        if cursor.rowcount != 1:
+        if not self.leases.close(lease):
             return False
         self.leased -= 1
         return True
 
     def reclaim_expired(self) -> list[str]:
         """Free leases whose time is over though their owner lives; return the addresses."""
-        rows = self._connection.execute(
-            "SELECT url_id, url, host FROM leases JOIN urls ON id = url_id WHERE expires_at < ?",
-            (time.time(),),
-        ).fetchall()
+        rows = self.leases.expire()
         for page_id, _, host_id in rows:
-            self._connection.execute("DELETE FROM leases WHERE url_id = ?", (page_id,))
             self._connection.execute(
                 "UPDATE urls SET state = 0, urgent = 1 WHERE id = ?", (page_id,)
             )

@@ -47,7 +47,7 @@ def judge_again(connection: sqlite3.Connection, frontier: Frontier) -> tuple[int
     ).fetchall()
     for row in refused:
         page_id, found = _found(row)
-        reason = frontier.refusal(found)
+        reason = frontier.admission.refusal(found)
         if reason is None:
             frontier.bring_back(page_id, found)
             back += 1
@@ -55,7 +55,7 @@ def judge_again(connection: sqlite3.Connection, frontier: Frontier) -> tuple[int
             connection.execute("UPDATE urls SET reason = ? WHERE id = ?", (reason, page_id))
     for row in connection.execute(f"{_ROWS} state = 0 AND leases = 0").fetchall():
         page_id, found = _found(row)
-        reason = frontier.refusal(found)
+        reason = frontier.admission.refusal(found)
         if reason is not None:
             connection.execute(
                 f"UPDATE urls SET state = {EXCLUDED}, reason = ? WHERE id = ?", (reason, page_id)
@@ -90,7 +90,7 @@ def judge_depths(connection: sqlite3.Connection, frontier: Frontier, folder: Pat
     for row in rows:
         page_id, found = _found(row)
         found = found._replace(depth=depths[found.address.url])
-        if frontier.refusal(found) is None:
+        if frontier.admission.refusal(found) is None:
             connection.execute("UPDATE urls SET depth = ? WHERE id = ?", (found.depth, page_id))
             frontier.bring_back(page_id, found)
             count += 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "SEGMENTED",
     "TABLE_VERSION",
     "arrow_schema",
     "empty_frame",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 TABLE_VERSION = 1
+
+# Tables that grow by appending rows, and so lie in segments.
+SEGMENTED = ("pages", "links", "fetches", "changes", "events")
 
 COLUMNS: dict[str, dict[str, str]] = {
     # One row per URL, its latest fetch. ``seq`` is the number of that fetch in ``fetches``.

@@ -11,6 +11,29 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from crawlkit.web.html_elements import (
+    ALIASES,
+    BARRIERS,
+    BREAKOUT,
+    CLOSES_PARAGRAPH,
+    CONTROLS,
+    FOREIGN,
+    FORMATTING,
+    IMPLIED,
+    INTEGRATION,
+    ITEM_BARRIERS,
+    ITEMS,
+    KNOWN,
+    LIST_BARRIERS,
+    MARKERS,
+    NEVER_OPEN,
+    PARAGRAPH_BARRIERS,
+    ROWS,
+    RUBY,
+    SCOPED,
+    SPECIAL,
+    TABLE,
+)
 from crawlkit.web.html_markup import (
     ATTRIBUTE,
     GROUPS,
@@ -35,6 +58,12 @@ _MAX_REOPENED = 500_000
 _MAX_NAMES = 10_000
 _MAX_SAMPLED_NAMES = 1_000
 
+_BLOCK_INSIDE = re.compile(rb"<(?:div|p|pre)[\t\n\f\r />]")
+_DOCTYPE = re.compile(
+    rb"""(?:\s|<!--.*?-->|<\?[^>]*>)*+<!doctype\s+html\s*(?:>|system\s*["']about:|public[^>]*"""
+    rb"""//DTD[ ](?:XHTML[ ]1|HTML[ ]4[.]01//))""",
+    re.IGNORECASE | re.DOTALL,
+)
 _CLOSES_ITSELF = re.compile(rb"""(?:^|[\t\n\f\r /"'])/$""")
 _FONT_OF_HTML = re.compile(rb"color|face|size", re.IGNORECASE)
 
@@ -44,51 +73,6 @@ class Cut(NamedTuple):
 
     length: int
     reason: str
-
-
-def _names(text: str) -> frozenset[bytes]:
-    return frozenset(text.encode().split())
-
-
-_VOID = _names(
-    "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
-    "source track wbr"
-)
-# Their end tags may be left out, and they nest only as deep as the elements around them.
-_IMPLIED = _names("html head body p tr thead tbody tfoot colgroup")
-_ROWS = _names("td tr thead tbody tfoot colgroup col")
-_FORMATTING = _names("a b big code em font i nobr s small strike strong tt u")
-# An end tag does not reach through these to an element outside; nor through SVG and MathML.
-_BARRIERS = _names("table td template object applet marquee select")
-_TABLE = _names("table template")
-_MARKERS = _names("td object applet marquee template")
-_LIST_BARRIERS = _BARRIERS | _names("ol ul")
-_BLOCKS = _names(
-    "address article aside blockquote button center dd details dialog dir div dl fieldset "
-    "figcaption figure footer form frameset h1 header hgroup iframe li listing main menu nav "
-    "noembed noframes noscript ol plaintext pre script search section style summary textarea "
-    "title ul xmp"
-)
-_SPECIAL = _BLOCKS | _BARRIERS
-_RAW_TEXT = _names("script style title textarea xmp iframe noembed noframes plaintext")
-_NEVER_OPEN = _VOID | _IMPLIED | _RAW_TEXT
-_KNOWN = _VOID | _IMPLIED | _FORMATTING | _SPECIAL | _names("span option optgroup")
-_ALIASES = {
-    b"dt": b"dd",
-    **dict.fromkeys(_names("th caption"), b"td"),
-    **dict.fromkeys(_names("h2 h3 h4 h5 h6"), b"h1"),
-}
-# The start tag of an item closes the item before it, unless another element is between them.
-_ITEMS = _names("li dd")
-_RUBY = _names("rb rt rtc rp")
-_ITEM_BARRIERS = _SPECIAL - _names("address div")
-# HTML that ends SVG or MathML around it.
-_BREAKOUT = _names(
-    "b big blockquote body br center code dd div dl em embed h1 head hr i img li listing menu "
-    "meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
-)
-_FOREIGN = b":"  # elements of SVG and MathML are kept as ":name"
-_INTEGRATION = _names(":title :desc :foreignobject :mi :mo :mn :ms :mtext")
 
 
 def outline_cut(body: bytes) -> Cut | None:
@@ -110,14 +94,19 @@ def outline_cut(body: bytes) -> Cut | None:
     >>> outline_cut(b"<ul><li>" * 100_000)
     Cut(length=2048, reason='nesting')
     """
-    outline = _Outline()
+    head = body[:2_048]
+    if _DOCTYPE.match(head):
+        outline = _Outline(tables_close_paragraphs=True)
+    else:
+        old = b"<!doctype" in head.lower()
+        outline = _Outline(tables_close_paragraphs=None if old else False)
     position = 0
     while 0 <= position < len(body):
         for token in TOKEN.finditer(body, position):
             name, raw, attributes, whole, closed, cdata = token.group(*GROUPS)
             if name is not None:
                 name = name.lower()
-                name = _ALIASES.get(name, name)
+                name = ALIASES.get(name, name)
                 reason = outline.start(name, attributes, whole)
                 if reason is not None:
                     return Cut(token.start(), reason)
@@ -128,7 +117,7 @@ def outline_cut(body: bytes) -> Cut | None:
                     break
             elif closed is not None:
                 closed = closed.lower()
-                outline.close(_ALIASES.get(closed, closed))
+                outline.close(ALIASES.get(closed, closed))
                 if len(outline.names) > _MAX_NAMES:
                     return Cut(token.start(), "attributes")
             elif cdata is not None:
@@ -142,7 +131,8 @@ def outline_cut(body: bytes) -> Cut | None:
 class _Outline:
     """The elements that may be open, and what they have cost so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tables_close_paragraphs: bool | None) -> None:
+        self.tables_close_paragraphs = tables_close_paragraphs  # None: no telling
         self.open: list[bytes] = []
         self.counts: dict[bytes, int] = {}
         self.formats: dict[bytes, list[bytes]] = {}
@@ -157,7 +147,7 @@ class _Outline:
         """Return whether the next tag is one of SVG or MathML."""
         if not self.open:
             return False
-        return self.open[-1].startswith(_FOREIGN) and self.open[-1] not in _INTEGRATION
+        return self.open[-1].startswith(FOREIGN) and self.open[-1] not in INTEGRATION
 
     def start(self, name: bytes, attributes: bytes, whole: bytes | None) -> str | None:
         """Follow a start tag, or a whole element; return the reason if it passes a limit."""
@@ -169,20 +159,22 @@ class _Outline:
             and self.tokens & 15
             and len(whole) + len(attributes) < LONG_TAG
             and not self.active
+            and not self.counts.get(b"p")
             and not self.is_foreign()
         ):
             return None  # most elements are like this
-        if name not in _KNOWN:
+        if name not in KNOWN:
             self.names.add(name)
         self.count_names(attributes)
         if name == b"annotation-xml" and b"html" in attributes.lower():
             return "nesting"  # HTML inside MathML: not followed
         if self.is_foreign() and not self.leaves_foreign(name, attributes, whole):
             if whole is None and not _CLOSES_ITSELF.search(attributes):
-                self.push(_FOREIGN + name)
+                self.push(FOREIGN + name)
         else:
+            self.close_paragraph(name, whole)
             self.close_before(name)
-            if whole is None and name not in _NEVER_OPEN:
+            if whole is None and name not in NEVER_OPEN:
                 self.start_html(name, attributes)
         if whole is not None:
             self.pass_over(whole)
@@ -212,35 +204,60 @@ class _Outline:
 
     def close_before(self, name: bytes) -> None:
         """Close what the start tag of an HTML element closes."""
-        if name in _IMPLIED or name in _SPECIAL:
+        if name in IMPLIED or name in SPECIAL:
             self.reopened += self.active
-        if name in _ROWS or name == b"table":
+        if name in ROWS or name == b"table":
             self.close_in_table(name)
-        elif name in _ITEMS:
-            self.close_through(name, stops=_ITEM_BARRIERS)
-        elif name in (b"button", b"select"):
-            self.close_through(name, stops=_BARRIERS)
+        elif name in ITEMS:
+            self.close_through(name, stops=ITEM_BARRIERS)
+        elif name == b"button":
+            self.close_through(name, stops=BARRIERS)
+        elif name in CONTROLS:
+            self.close_through(b"select", stops=BARRIERS)
         elif name in (b"a", b"nobr"):
             self.drop(name)
         elif name in (b"h1", b"option"):
             # Formatting that a parser opens again may stand between two of them.
             if self.open[-1:] == [name] and not self.active:
                 self.drop(name)
-        elif name in _RUBY and self.open and self.open[-1] in _ITEMS:
-            self.counts[self.open[-1]] -= 1
-            self.open[-1] = b"*"  # perhaps closed: nothing may rely on it
+        elif name in RUBY and self.open and self.open[-1] in (b"li", b"dd", b"p"):
+            self.disown(len(self.open) - 1)
+
+    def close_paragraph(self, name: bytes, whole: bytes | None) -> None:
+        """Close the paragraph that a block ends, be it inside of an element that is whole."""
+        if not self.counts.get(b"p"):
+            return
+        closes = name in CLOSES_PARAGRAPH
+        if name == b"form":
+            closes = not self.counts.get(name)
+        elif name == b"table" and self.tables_close_paragraphs is not None:
+            closes = self.tables_close_paragraphs
+        elif name == b"table":
+            for index, found in enumerate(self.open):
+                if found == b"p":
+                    self.disown(index)
+        if closes or (whole is not None and _BLOCK_INSIDE.search(whole) is not None):
+            self.close_through(b"p", stops=PARAGRAPH_BARRIERS)
+
+    def disown(self, index: int) -> None:
+        """Keep an element that may be closed or not: nothing must rely on either."""
+        self.counts[self.open[index]] -= 1
+        self.open[index] = b"*"
 
     def start_html(self, name: bytes, attributes: bytes) -> None:
         """Open an HTML element."""
+        if name == b"select" and self.counts.get(name):
+            self.close_through(name, stops=BARRIERS)  # a second one only closes the first
+            return
         if name in (b"svg", b"math"):
             if not _CLOSES_ITSELF.search(attributes):
-                self.push(_FOREIGN + name)
+                self.push(FOREIGN + name)
             return
         if (name == b"form" and self.counts.get(name)) or (
             name == b"td" and not self.counts.get(b"table")
         ):
             return
-        if name in _FORMATTING and name not in (b"a", b"nobr"):
+        if name in FORMATTING and name not in (b"a", b"nobr"):
             alike = self.formats.setdefault(name, [])
             if alike.count(attributes) < 3:
                 alike.append(attributes)
@@ -252,21 +269,21 @@ class _Outline:
         if not self.counts.get(b"table"):
             return
         if name != b"table":
-            self.close_through(b"td", stops=_TABLE)
+            self.close_through(b"td", stops=TABLE)
         else:
             for index in range(len(self.open) - 1, -1, -1):
                 self.steps += _OWN_STEP
                 found = self.open[index]
                 if found == name:
                     self.cut_back(index)
-                if found in _TABLE or found == b"td":
+                if found in TABLE or found == b"td":
                     return
 
     def leaves_foreign(self, name: bytes, attributes: bytes, whole: bytes | None) -> bool:
         """Close SVG or MathML if this element cannot be inside it; return whether it did."""
-        leaves = name in _BREAKOUT or (name == b"font" and _FONT_OF_HTML.search(attributes))
+        leaves = name in BREAKOUT or (name == b"font" and _FONT_OF_HTML.search(attributes))
         if not leaves and whole is not None:
-            leaves = any(inner.lower() in _BREAKOUT for inner, _ in TAG.findall(whole))
+            leaves = any(inner.lower() in BREAKOUT for inner, _ in TAG.findall(whole))
         if not leaves:
             return False
         while self.is_foreign():
@@ -280,33 +297,35 @@ class _Outline:
 
     def close(self, name: bytes) -> None:
         """Follow an end tag."""
-        if name not in _KNOWN:
+        if name not in KNOWN:
             self.names.add(name)
         if self.is_foreign():
             if name in (b"p", b"br"):
                 self.leaves_foreign(b"p", b"", None)
             elif self.close_foreign(name):
                 return
-        if name in _IMPLIED or name in _SPECIAL:
+        if name in IMPLIED or name in SPECIAL:
             self.reopened += self.active
-        if name in _ROWS:
-            self.close_through(b"td", stops=_TABLE)
-        elif name in _FORMATTING or name == b"form":
+        if name in ROWS:
+            self.close_through(b"td", stops=TABLE)
+        elif name in FORMATTING or name == b"form":
             if self.formats.get(name):
                 self.formats[name].pop()
                 self.active -= 1
             self.drop(name)
         elif name == b"li":
-            self.close_through(name, stops=_LIST_BARRIERS)
+            self.close_through(name, stops=LIST_BARRIERS)
+        elif name == b"p":
+            self.close_through(name, stops=PARAGRAPH_BARRIERS)
         else:
-            self.close_through(name, stops=_BARRIERS if name in _SPECIAL else _SPECIAL)
+            self.close_through(name, stops=BARRIERS if name in SCOPED else SPECIAL)
 
     def close_foreign(self, name: bytes) -> bool:
         """Close an element of SVG or MathML; return False if HTML is reached first."""
-        name = _FOREIGN + name
+        name = FOREIGN + name
         for index in range(len(self.open) - 1, -1, -1):
             self.steps += _OWN_STEP
-            if not self.open[index].startswith(_FOREIGN):
+            if not self.open[index].startswith(FOREIGN):
                 return False
             if self.open[index] == name:
                 self.cut_back(index)
@@ -323,7 +342,7 @@ class _Outline:
             if found == name:
                 self.cut_back(index)
                 return
-            if found in stops or found.startswith(_FOREIGN):
+            if found in stops or found.startswith(FOREIGN):
                 return
 
     def cut_back(self, length: int) -> None:
@@ -336,7 +355,7 @@ class _Outline:
             return
         for name in set(closed) & self.formats.keys():
             again = min(closed.count(name), len(self.formats[name]))
-            if closed[0] in _MARKERS:  # what was opened in these ends with them
+            if closed[0] in MARKERS:  # what was opened in these ends with them
                 del self.formats[name][len(self.formats[name]) - again :]
                 self.active -= again
             else:
