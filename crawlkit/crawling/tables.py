@@ -46,7 +46,7 @@ __all__ = [
 # file: they bound the memory in use.
 _CHUNK = 1_000_000
 _ROW_GROUP = 8_192
-_COMPACTED = 65_536
+_COMPACTED = 16_384
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -259,9 +259,11 @@ def _row_groups(folder: Path, names: list[str], table: str) -> Iterator[pa.Table
     waiting: list[pa.Table] = []
     rows = 0
     for name in names:
-        with pq.ParquetFile(folder / name) as file:
+        # Without threads and reading ahead, each of which has megabytes of its own.
+        with pq.ParquetFile(folder / name, pre_buffer=False, buffer_size=65_536) as file:
             for index in range(file.num_row_groups):
-                piece = file.read_row_group(index).replace_schema_metadata(schema.metadata)
+                piece = file.read_row_group(index, use_threads=False)
+                piece = piece.replace_schema_metadata(schema.metadata)
                 waiting.append(piece)
                 rows += piece.num_rows
                 if rows >= _COMPACTED:

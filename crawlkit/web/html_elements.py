@@ -6,6 +6,7 @@ __all__ = [
     "ALIASES",
     "BARRIERS",
     "BREAKOUT",
+    "CLOSES_OTHERS",
     "CLOSES_PARAGRAPH",
     "CONTROLS",
     "FOREIGN",
@@ -71,6 +72,8 @@ RUBY = _names("rb rt rtc rp")
 ITEM_BARRIERS = SPECIAL - _names("address div p")
 # Controls that a list of choices cannot hold, and so close it.
 CONTROLS = _names("input keygen textarea")
+# Besides those that close a paragraph.
+CLOSES_OTHERS = ROWS | ITEMS | CONTROLS | RUBY | _names("table button a nobr h1 option")
 # HTML that ends SVG or MathML around it.
 BREAKOUT = _names(
     "b big blockquote body br center code dd div dl em embed h1 head hr i img li listing menu "

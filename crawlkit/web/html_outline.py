@@ -15,6 +15,7 @@ from crawlkit.web.html_elements import (
     ALIASES,
     BARRIERS,
     BREAKOUT,
+    CLOSES_OTHERS,
     CLOSES_PARAGRAPH,
     CONTROLS,
     FOREIGN,
@@ -153,54 +154,51 @@ class _Outline:
         """Follow a start tag, or a whole element; return the reason if it passes a limit."""
         self.tokens += 1
         self.steps += len(self.open) + self.active
+        top = self.open[-1] if self.open else b""
+        foreign = top[:1] == FOREIGN and top not in INTEGRATION
+        sampled = self.tokens & 15 == 0
         if (
             whole is not None
             and name in PLAIN_NAMES
-            and self.tokens & 15
+            and not (foreign or sampled or self.active or self.counts.get(b"p"))
             and len(whole) + len(attributes) < LONG_TAG
-            and not self.active
-            and not self.counts.get(b"p")
-            and not self.is_foreign()
         ):
             return None  # most elements are like this
-        if name not in KNOWN:
-            self.names.add(name)
-        self.count_names(attributes)
+        if sampled or name not in KNOWN or len(attributes) > LONG_TAG or whole is not None:
+            self.look_inside(name, attributes, whole, sampled=sampled)
+            if len(self.names) > _MAX_NAMES or len(self.sampled) > _MAX_SAMPLED_NAMES:
+                return "attributes"
         if name == b"annotation-xml" and b"html" in attributes.lower():
             return "nesting"  # HTML inside MathML: not followed
-        if self.is_foreign() and not self.leaves_foreign(name, attributes, whole):
+        if foreign and not self.leaves_foreign(name, attributes, whole):
             if whole is None and not _CLOSES_ITSELF.search(attributes):
                 self.push(FOREIGN + name)
         else:
-            self.close_paragraph(name, whole)
-            self.close_before(name)
-            if whole is None and name not in NEVER_OPEN:
-                self.start_html(name, attributes)
-        if whole is not None:
-            self.pass_over(whole)
-        if len(self.names) > _MAX_NAMES or len(self.sampled) > _MAX_SAMPLED_NAMES:
-            return "attributes"
+            self.start_html(name, attributes, whole)
         if self.steps > _MAX_STEPS or self.reopened > _MAX_REOPENED:
             return "nesting"
         return "nesting" if len(self.open) + self.active > MAX_NESTING else None
 
-    def count_names(self, attributes: bytes) -> None:
-        """Keep the names of attributes; of short tags, of a sample: they are too many to read."""
-        if len(attributes) > LONG_TAG:
-            self.names.update(ATTRIBUTE.findall(attributes))
-        elif attributes and self.tokens & 15 == 0:
-            self.sampled.update(ATTRIBUTE.findall(attributes))
+    def look_inside(
+        self, name: bytes, attributes: bytes, whole: bytes | None, *, sampled: bool
+    ) -> None:
+        """Collect names, and count what an element costs that is closed again with all in it.
 
-    def pass_over(self, whole: bytes) -> None:
-        """Count what an element costs that is closed again with all that is in it."""
-        if self.active:
+        The names of every tag would be too many to read: of short ones, a sample is.
+        """
+        if name not in KNOWN:
+            self.names.add(name)
+        tags = [(name, attributes)]
+        if whole is not None:
             self.reopened += self.active * (1 + whole.count(b"<"))
-        if self.tokens & 15 == 0 or len(whole) > LONG_TAG:
-            tags = TAG.findall(whole)
-            self.steps += len(tags) * len(self.open)
-            self.sampled.update(name.lower() for name, _ in tags)
-            for _, attributes in tags:
-                self.count_names(attributes)
+            if sampled or len(whole) > LONG_TAG:
+                tags += TAG.findall(whole)
+                self.steps += len(tags) * len(self.open)
+        for _, found in tags:
+            if len(found) > LONG_TAG:
+                self.names.update(ATTRIBUTE.findall(found))
+            elif sampled:
+                self.sampled.update(ATTRIBUTE.findall(found))
 
     def close_before(self, name: bytes) -> None:
         """Close what the start tag of an HTML element closes."""
@@ -225,8 +223,6 @@ class _Outline:
 
     def close_paragraph(self, name: bytes, whole: bytes | None) -> None:
         """Close the paragraph that a block ends, be it inside of an element that is whole."""
-        if not self.counts.get(b"p"):
-            return
         closes = name in CLOSES_PARAGRAPH
         if name == b"form":
             closes = not self.counts.get(name)
@@ -244,7 +240,16 @@ class _Outline:
         self.counts[self.open[index]] -= 1
         self.open[index] = b"*"
 
-    def start_html(self, name: bytes, attributes: bytes) -> None:
+    def start_html(self, name: bytes, attributes: bytes, whole: bytes | None) -> None:
+        """Follow the start tag of an HTML element."""
+        if self.counts.get(b"p"):
+            self.close_paragraph(name, whole)
+        if self.active or name in CLOSES_OTHERS:
+            self.close_before(name)
+        if whole is None and name not in NEVER_OPEN:
+            self.open_html(name, attributes)
+
+    def open_html(self, name: bytes, attributes: bytes) -> None:
         """Open an HTML element."""
         if name == b"select" and self.counts.get(name):
             self.close_through(name, stops=BARRIERS)  # a second one only closes the first
