@@ -19,7 +19,18 @@ from pathlib import Path
 
 PAGES = 100_000
 SEGMENT = 1_000
-WORDS = "crawl frontier seed politeness canonical template sitemap ordering damping cash".split()
+WORDS = [
+    "crawl",
+    "frontier",
+    "seed",
+    "politeness",
+    "canonical",
+    "template",
+    "sitemap",
+    "ordering",
+    "damping",
+    "cash",
+]
 
 
 def rows(count: int):

@@ -103,6 +103,16 @@ class Life:
             time.sleep(0.001)
         raise TimeoutError("the crawl asked for nothing")
 
+    def reach(self, requests: int) -> None:
+        """Wait until so many requests of this life have come in."""
+        until = time.monotonic() + PATIENCE
+        while len(self.requests()) < requests:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the child ended early: {self.end()}")
+            if time.monotonic() > until:
+                raise TimeoutError(f"only {len(self.requests())} requests came")
+            time.sleep(0.001)
+
     def signal_after(self, seconds: float, *signals: signal.Signals, apart: float = 0.0) -> bool:
         """Send signals so many seconds after the first request; False if it had ended by then."""
         first = self.first_request()

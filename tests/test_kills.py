@@ -249,7 +249,7 @@ def test_interrupts_stop_soon_return_the_crawl_and_lose_nothing(
         for _ in range(3):
             before = pages_asked(tmp_path)
             with Life(site, tmp_path, workers=workers) as life:
-                assert life.signal_after(draw.uniform(0.0, 0.6), signal.SIGINT)
+                assert life.signal_after(draw.uniform(0.0, 0.6), signal.SIGINT), life.end()
                 took, (code, answer) = timed_end(life)
             assert code == 0, answer
             assert answer["stop_reason"] == "interrupted"
@@ -276,9 +276,7 @@ def timed_end(life: Life) -> tuple[float, tuple[int, dict[str, Any]]]:
 def test_an_interrupt_does_not_wait_for_a_slow_server(tmp_path: Path) -> None:
     with ck.lab.serve(("shop",), process=True) as site:
         with Life(site, tmp_path, workers=16) as life:
-            life.first_request()
-            while len(life.requests()) < 100:
-                time.sleep(0.01)
+            life.reach(100)
             site.set_latency(20.0)
             time.sleep(0.3)
             life.process.send_signal(signal.SIGINT)
@@ -313,9 +311,7 @@ def test_an_interrupt_while_the_crawl_finishes_still_returns_it(
     """The last page is in, and tables are written and compacted: that is no time to lose them."""
     with ck.lab.serve(("shop",), process=True) as site:
         with Life(site, tmp_path, segment_results=20) as life:
-            life.first_request()
-            while len(life.requests()) < 526 and life.process.poll() is None:
-                time.sleep(0.001)
+            life.reach(526)
             time.sleep(after)
             for _ in range(3):
                 life.process.send_signal(signal.SIGINT)
