@@ -19,18 +19,7 @@ from pathlib import Path
 
 PAGES = 100_000
 SEGMENT = 1_000
-WORDS = [
-    "crawl",
-    "frontier",
-    "seed",
-    "politeness",
-    "canonical",
-    "template",
-    "sitemap",
-    "ordering",
-    "damping",
-    "cash",
-]
+WORDS = ("crawl", "frontier", "seed", "politeness", "canonical", "template", "sitemap", "cash")
 
 
 def rows(count: int):

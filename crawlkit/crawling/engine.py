@@ -48,6 +48,8 @@ __all__ = ["Engine"]
 _SEGMENT_RESULTS = 2_000
 # Share of one processor above which no further worker is woken.
 _BUSY = 0.9
+# Share below which servers are clearly what is waited for: workers are woken at once.
+_IDLE = 0.5
 _WINDOW_SECONDS = 0.02
 # How long the worker that watches the clocks sleeps at most.
 _WATCH_SECONDS = 0.5
@@ -145,6 +147,7 @@ class Engine:
             lease_seconds=self._lease_seconds,
         )
         self._wanted = 1
+        self._was_scarce = False
         self._window = (time.monotonic(), time.process_time())
         self._last_flush = counters.buffered
         self._downloads = 0
@@ -414,10 +417,14 @@ class Engine:
         load = (cpu - self._window[1]) / elapsed
         self._window = (now, cpu)
         enough = math.ceil(max(1, self._working) * _BUSY / max(load, 0.01))
-        if enough > self._wanted and self._working >= self._wanted:
+        scarce = enough > self._wanted and self._working >= self._wanted
+        if scarce and load < _IDLE:
             self._wanted = min(enough, 2 * self._wanted, self._settings.workers)
+        elif scarce and self._was_scarce:  # nearly busy: one more, if that was no moment's whim
+            self._wanted = min(self._wanted + 1, self._settings.workers)
         elif enough < self._wanted:
             self._wanted -= 1
+        self._was_scarce = scarce
 
     def _save_totals(self) -> None:
         self.counters.seconds = self._dispatcher.seconds()

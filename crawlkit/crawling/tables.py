@@ -44,7 +44,7 @@ __all__ = [
 
 # Characters of results decoded at a time, rows of a row group, and rows of one in a compacted
 # file: they bound the memory in use.
-_CHUNK = 1_000_000
+_CHUNK = 250_000
 _ROW_GROUP = 8_192
 _COMPACTED = 16_384
 
