@@ -324,6 +324,24 @@ def test_a_parked_url_comes_back_when_its_time_is_over(tmp_path):
         assert (again.url, again.tries) == (lease.url, 1)
 
 
+def test_the_ordering_hears_of_a_page_that_is_refused(tmp_path):
+    class Listener(BreadthFirst):
+        def __init__(self):
+            self.heard = []
+
+        def downloaded(self, page, links):
+            self.heard.append((page.id, page.url, list(links)))
+            return {}
+
+    order = Listener()
+    with frontier_of(tmp_path, order=order) as (frontier, connection), transaction(connection):
+        enter(frontier, range(2))
+        host, _, page_id = frontier.candidate()
+        frontier.exclude_page(page_id, host, "robots")
+        assert order.heard == [(0, address(0).url, [])]
+        assert drain(frontier) == [address(1).url]
+
+
 # -- the state machine ---------------------------------------------------------------------
 
 

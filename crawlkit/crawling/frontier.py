@@ -512,12 +512,14 @@ class Frontier:
             self._reload_head(self.hosts.by_id(host_id))
 
     def exclude_page(self, page_id: int, host: HostQueue, reason: str) -> None:
-        """Set one waiting URL aside."""
-        self._connection.execute(
-            "UPDATE urls SET state = 4, reason = ? WHERE id = ?", (reason, page_id)
-        )
+        """Set one waiting URL aside, and tell the ordering that nothing will come of it."""
+        url, depth, source = self._connection.execute(
+            "UPDATE urls SET state = 4, reason = ? WHERE id = ? RETURNING url, depth, source",
+            (reason, page_id),
+        ).fetchone()
         self.pending -= 1
         self.urgent -= host.head.urgent if host.head is not None else 0
+        self.downloaded(FoundPage(page_id, url, host.name, depth, source), [])
         self._reload_head(host)
 
     def exclude_host(self, host: HostQueue, reason: str) -> int:
