@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlkit.web.html_limits import MAX_NESTING, Cut, safe_length
+from crawlkit.web.html_limits import safe_length
+from crawlkit.web.html_outline import MAX_NESTING, Cut
 from crawlkit.web.html_outline import outline_cut
 
 # Text long enough that the cheap bounds do not end the matter.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from crawlkit.web.robots import CRAWL_DELAY_CAP, RobotsRules, RobotsVerdict, rules_from_stored
 
@@ -23,9 +22,8 @@ _FIRST_WAIT = 1.0
 
 
 def authority_of(url: str) -> str:
-    """Return scheme, host and port of a URL: one robots.txt binds just these (RFC 9309 2.3)."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    """Return scheme, host and port of an address: one robots.txt binds these (RFC 9309 2.3)."""
+    return url[: url.index("/", len("https://"))]
 
 
 @dataclass(slots=True, kw_only=True)

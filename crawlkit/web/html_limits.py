@@ -10,11 +10,12 @@ is counted by cheap scans, and only a page that those leave in doubt is read tag
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from crawlkit.web.html_markup import ATTRIBUTE, TAG
-from crawlkit.web.html_outline import MAX_NESTING, Cut, outline_cut
+if TYPE_CHECKING:
+    from crawlkit.web.html_outline import Cut
 
-__all__ = ["MAX_NESTING", "Cut", "safe_length"]
+__all__ = ["safe_length"]
 
 # Up to here a page cannot hold enough of anything.
 _HARMLESS_BYTES = 8_192
@@ -85,6 +86,9 @@ def safe_length(body: bytes) -> Cut | None:
         and (len(body) <= _FEW_ATTRIBUTES_BYTES or _has_few_attributes(body))
     ):
         return None
+    # Few crawls meet such a page, and its patterns take as long to compile as ten pages to parse.
+    from crawlkit.web.html_outline import outline_cut
+
     return outline_cut(body)
 
 
@@ -102,6 +106,8 @@ def _reopening_formats(body: bytes) -> int:
 
 def _has_few_attributes(body: bytes) -> bool:
     """Return whether no tag holds many attributes, and all together few different ones."""
+    from crawlkit.web.html_markup import ATTRIBUTE, TAG
+
     names: set[bytes] = set()
     scanned = 0
     for match in _UNUSUAL_TAG.finditer(body):
