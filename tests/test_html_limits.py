@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlkit.web.html_limits import safe_length
-from crawlkit.web.html_outline import MAX_NESTING, Cut
-from crawlkit.web.html_outline import outline_cut
+from crawlkit.web.html_outline import MAX_NESTING, Cut, outline_cut
 
 # Text long enough that the cheap bounds do not end the matter.
 TEXT = b"some words of text, " * 20_000
