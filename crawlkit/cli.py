@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from crawlkit.errors import CrawlkitError
+from crawlkit.errors import BadSetting, CrawlkitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _demo(options) if options.command == "demo" else _crawl(options)
     except CrawlkitError as error:
         print(f"crawlkit: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, BadSetting) else 1
     except KeyboardInterrupt:
         return 130
 

@@ -31,13 +31,15 @@ class BadURL(CrawlkitError, ValueError):
         The string as it was given.
     reason
         A stable code, for example ``"not_http"`` or ``"too_long"``.
+    problem
+        What is wrong, in words.
     """
 
-    def __init__(self, url: str, reason: str) -> None:
+    def __init__(self, url: str, reason: str, problem: str = "cannot be crawled") -> None:
         self.url = url
         self.reason = reason
         shown = ascii(url if len(url) <= 120 else url[:117] + "...")
-        super().__init__(f"{shown} cannot be crawled: {reason}")
+        super().__init__(f"{shown} {problem}: {reason}")
 
 
 class BadSetting(CrawlkitError, ValueError):

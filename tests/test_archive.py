@@ -199,7 +199,7 @@ def test_bodies_of_a_crawl_are_what_the_site_sent(tmp_path):
         body = crawl.body(str(url))
         assert len(body) == facts["size"]
         assert body_hash(body) == facts["body_hash"]
-    with pytest.raises(ck.BadURL, match="unknown_page"):
+    with pytest.raises(ck.BadURL, match="not_in_this_crawl"):
         crawl.body(site.url + "nowhere")
     with pytest.raises(ck.BadURL, match="body_not_kept"):
         crawl.body(site.url + "files/empty")

@@ -157,3 +157,36 @@ def test_a_resume_with_nothing_to_do_says_so(tmp_path):
     assert len(again.fetches) == asked
     assert again.summary()["last_run"]["requests"] == 0
     assert any("Nothing was left to do" in hint for hint in again.summary()["hints"])
+
+
+def test_a_crawl_with_secrets_is_reopened_without_them(tmp_path):
+    http = ck.Http(auth=("me", "pw"), headers={"X-Token": "t", "Accept-Language": "de"})
+    with ck.lab.serve(("shop",)) as site:
+        seed = site.url + "shop/"
+        ck.crawl(seed, tmp_path / "c", delay=0, max_pages=3, progress=False, http=http)
+        site.forget()
+        again = ck.open_crawl(tmp_path / "c")
+        assert again.settings.http.auth is None
+        again.resume(max_pages=5, progress=False)
+        sent = [dict(request.headers) for request in site.requests]
+    assert len(again.pages) == 5
+    assert not any("not saved" in str(headers) for headers in sent)
+
+
+@pytest.mark.parametrize("folder", ["z" * 300, "a\0b"])
+def test_a_folder_name_that_no_system_takes(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ck.BadSetting, match="folder"):
+        ck.crawl(URL, folder, progress=False)
+
+
+def test_a_retry_of_a_reason_that_nothing_failed_for(small_crawl):
+    _, folder = small_crawl
+    with pytest.raises(ck.BadSetting, match="nonsense"):
+        ck.open_crawl(folder).retry("nonsense", progress=False)
+
+
+@pytest.mark.parametrize("site", ["example.com", "ftp://example.com/"])
+def test_robots_table_does_not_take_an_address_for_rules(site):
+    with pytest.raises((ck.BadSetting, ck.BadURL)):
+        ck.robots_table(site, ["/a"], "x")

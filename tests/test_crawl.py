@@ -242,7 +242,7 @@ def test_bodies_are_kept_as_they_came(site: lab.PracticeSite, whole: ck.Crawl) -
     assert len(body) == listing["size"]
     assert b"All products, page 1" in body
     assert whole.body(site.url + "shop/?utm_source=x") == body  # any spelling of one key
-    with pytest.raises(ck.BadURL, match="unknown_page"):
+    with pytest.raises(ck.BadURL, match="not_in_this_crawl"):
         whole.body(site.url + "nowhere")
 
 

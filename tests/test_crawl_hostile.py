@@ -56,7 +56,7 @@ def leaves(found: Any) -> Any:
         (lambda found: [{"name": "no id"}], "natural key"),
         (lambda found: [{"id": ""}], "none was given"),
         (lambda found: [{"id": 1, "x": object()}], "cannot be kept"),
-        (lambda found: [{"id": 1, "x": float("inf")}], "ValueError"),
+        (lambda found: [{"id": 1, "x": [float("inf")]}], "ValueError"),
         (lambda found: found.css("p[[")[0], "Error"),
     ],
 )

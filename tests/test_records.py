@@ -70,7 +70,8 @@ def failing(page):
         (failing, "RuntimeError: no price on this page"),
         (lambda page: [{"name": "x"}], "natural key"),
         (lambda page: [{"id": 1, "tree": object()}], "cannot be kept"),
-        (lambda page: [{"id": 1, "x": float("nan")}], "ValueError"),
+        (lambda page: [{"id": float("nan")}], "none was given"),
+        (lambda page: [{"id": 1, "x": [float("nan")]}], "ValueError"),
         (lambda page: 5, "TypeError"),
         (lambda page: exit(3), "SystemExit"),
     ],
@@ -86,3 +87,8 @@ def test_an_extractor_may_give_nothing_one_dict_or_many():
         records, reason = extract_records(FakePage(), lambda page, v=value: v, "a.example")
         assert reason is None
         assert len(records) == count
+
+
+def test_a_missing_number_becomes_null(tmp_path):
+    write(tmp_path, {"id": 1, "price": float("nan")}, 1.0)
+    assert read_records(tmp_path)["price"].isna().all()

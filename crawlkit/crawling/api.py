@@ -324,6 +324,8 @@ class Crawl:
         try:
             return Settings.from_dict(saved)
         except BadSetting as error:
+            if error.name != "order":
+                raise
             raise BadSetting(
                 "order",
                 f"the crawl ran with an ordering of your own, {saved['order']['name']!r}",
@@ -378,7 +380,8 @@ class Crawl:
             page_id = find_url(connection, url, rules)
             body = None if page_id is None else load_body(connection, page_id)
         if body is None:
-            raise BadURL(url, "unknown_page" if page_id is None else "body_not_kept")
+            reason = "not_in_this_crawl" if page_id is None else "body_not_kept"
+            raise BadURL(url, reason, "has no body here")
         return body
 
     def export_warc(self, path: str | Path, *, gzip: bool = True) -> int:
@@ -434,18 +437,24 @@ class Crawl:
             As in :func:`crawl`.
         """
         with self._editing() as session, transaction(session.connection):
-            retry_failed(session.connection, session.frontier, reason)
+            count = retry_failed(session.connection, session.frontier, reason)
+        if reason is not None and not count:
+            summary = self.summary()
+            there = ", ".join({**summary["failed"], **summary["excluded"]}) or "none"
+            raise BadSetting(
+                "reason", f"nothing failed for {reason!r}", f"Reasons in this crawl: {there}."
+            )
         return self.resume(progress=progress)
 
     def exclude(self, pattern: Pattern | Iterable[Pattern]) -> int:
         """Set the pending URLs that match aside, keeping their rows; return how many."""
-        patterns = compile_patterns(_as_list(pattern))
+        patterns = compile_patterns(pattern, name="pattern")
         with self._editing() as session, transaction(session.connection):
             return set_aside(session.connection, session.frontier, patterns)
 
     def release(self, pattern: Pattern | Iterable[Pattern]) -> int:
         """Bring back URLs that :meth:`exclude` set aside and that match; return how many."""
-        patterns = compile_patterns(_as_list(pattern))
+        patterns = compile_patterns(pattern, name="pattern")
         with self._editing() as session, transaction(session.connection):
             return release(session.connection, session.frontier, patterns)
 
@@ -454,9 +463,3 @@ class Crawl:
         with open_session(self.folder, self.settings) as session:
             yield session
             flush_buffer(session.connection, self.folder)
-
-
-def _as_list(pattern: Pattern | Iterable[Pattern]) -> list[Pattern]:
-    import re as regex
-
-    return [pattern] if isinstance(pattern, (str, regex.Pattern)) else list(pattern)

@@ -249,6 +249,8 @@ class Engine:
                     slot.result = self._worker.fetch_page(task)
                 else:
                     slot.result = self._worker.fetch_robots(task)
+        except KeyboardInterrupt:  # raised by an extractor: it means what it says
+            self.stop("interrupted")
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             self._fail(error)
 

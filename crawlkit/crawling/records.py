@@ -7,6 +7,7 @@ it says, and a crawl that is killed and repeated ends with the same records.
 from __future__ import annotations
 
 import json
+import math
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,14 +46,19 @@ def make_record(fields: Mapping[str, Any], *, site: str, url: str) -> Record:
         There is no ``id``, or a value that JSON cannot hold.
     """
     natural = fields.get("id")
-    if natural is None or natural == "":
+    if natural is None or natural == "" or natural != natural:  # noqa: PLR0124 - NaN
         raise ValueError("a record needs an 'id', its natural key; none was given")
-    own = {str(name): value for name, value in fields.items() if name != "id"}
+    own = {str(name): _finite(value) for name, value in fields.items() if name != "id"}
     data = json.dumps(own, sort_keys=True, ensure_ascii=False, default=_plain, allow_nan=False)
     data = data.encode("utf-8", "replace").decode()  # no encoding holds a lone surrogate
     record_id = _hash(site, str(natural))
     content_hash = _hash(data)
     return Record(record_id, _hash(record_id, content_hash), str(natural), url, content_hash, data)
+
+
+def _finite(value: Any) -> Any:
+    """Return None for NaN and infinity, which are numpy's and pandas' way to say missing."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: object) -> object:

@@ -168,9 +168,6 @@ class Settings:
         """
         if order is None:
             order = make_ordering(saved["order"]["name"])
-        http = {name: value for name, value in saved["http"].items() if name in _http_names()}
-        if http.get("headers"):
-            http["headers"] = tuple((name, value) for name, value in http["headers"])
         scope = saved["scope"]
         return cls(
             order=order,
@@ -185,7 +182,7 @@ class Settings:
             canonical=saved["canonical"],
             url_rules=UrlRules.from_dict(saved["url_rules"]),
             limits=Limits(**saved["limits"]),
-            http=Http(**http),
+            http=Http.from_dict(saved["http"]),
             keep_bodies=saved["keep_bodies"],
             random_seed=saved["random_seed"],
         )
@@ -247,10 +244,6 @@ class Settings:
                 )
 
 
-def _http_names() -> set[str]:
-    return {option.name for option in fields(Http)}
-
-
 def _as_patterns(patterns: object) -> Iterable[str | re.Pattern[str]]:
     """Let a single pattern stand for a list of one."""
     import re as regex
@@ -308,10 +301,16 @@ def _scope_hosts(hosts: object) -> tuple[str, ...]:
 
 def check_folder(folder: str | Path) -> Path:
     """Return the folder as a path; raise where a file stands in its place."""
-    if not isinstance(folder, (str, Path)) or not str(folder):
+    if not isinstance(folder, (str, Path)) or not str(folder) or "\0" in str(folder):
         raise BadSetting("folder", f"{folder!r} is no path", "Pass the path of a folder.")
     path = Path(folder).expanduser()
-    if path.exists() and not path.is_dir():
+    try:
+        there = path.exists()
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        raise BadSetting(
+            "folder", f"{str(folder)[:80]!r}: {error}", "Pass another name."
+        ) from error
+    if there and not path.is_dir():
         raise BadSetting(
             "folder", f"{path} is a file", "Pass a folder, new or of an earlier crawl."
         )

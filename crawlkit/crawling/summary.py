@@ -127,6 +127,10 @@ def _hints(connection: sqlite3.Connection, summary: dict[str, Any]) -> list[str]
         hints.append(f"Stopped at the limit {name}; crawl.resume({name}=...) goes on from here.")
     elif summary["urls"]["pending"] and summary["stop_reason"] != "finished":
         hints.append("Not finished; the same call, or crawl.resume(), goes on from here.")
+    for name in ("max_depth", "known_urls"):
+        count = summary["beyond"].get(name)
+        if count:
+            hints.append(f"{count} links lead beyond {name}; crawl.resume({name}=...) goes there.")
     hints += _seed_hints(connection)
     if summary["excluded"].get("robots_unreachable"):
         hints.append(

@@ -270,6 +270,12 @@ def _site_verdict(
             return address, rules_from_responses(fetcher.fetch_following(address, hops=5))
         finally:
             fetcher.close()
+    if isinstance(site, str) and re.match(r"[a-z][a-z0-9+.-]*://\S*$", site.strip(), re.IGNORECASE):
+        raise BadURL(site, "not_http")
+    if isinstance(site, str) and re.fullmatch(r"[\w.-]+\.?[\w-]+(:\d+)?/?", site.strip()):
+        raise BadSetting(
+            "site", f"{site!r} has no scheme", f"Did you mean https://{site.strip()} ?"
+        )
     if isinstance(site, (str, bytes)):
         return None, rules_from_stored("ok", site.encode() if isinstance(site, str) else site)
     raise BadSetting(
