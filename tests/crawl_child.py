@@ -102,7 +102,7 @@ def prepare(options: dict[str, Any]) -> None:
     if "user" in options:
         become(options.pop("user"))
     if "go" in options:
-        load_everything()
+        importlib.import_module("crawlkit.crawling.api")
         go = Path(options.pop("go"))
         while not go.exists():
             time.sleep(0.001)

@@ -104,7 +104,7 @@ def check_full_disk(life: Life, folder: Path, site: PracticeSite) -> None:
         assert records <= pages
 
 
-@pytest.mark.parametrize("kilobytes", [16, 120, 400, 1_000, 2_000, 3_000])
+@pytest.mark.parametrize("kilobytes", [16, 120, 1_000, 3_000])
 def test_a_full_disk_stops_the_crawl_with_one_message_and_loses_nothing(
     kilobytes: int, mount: Callable[..., Path]
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_full_disk_stops_the_crawl_with_one_message_and_loses_nothing(
         assert site.repeats() <= 4
 
 
-@pytest.mark.parametrize("kilobytes", [8, 60, 500, 1_500])
+@pytest.mark.parametrize("kilobytes", [8, 500, 1_500])
 def test_a_limit_on_file_size_stops_the_crawl_with_one_message_and_loses_nothing(
     kilobytes: int, tmp_path: Path
 ) -> None:
@@ -305,11 +305,11 @@ def test_of_processes_that_start_at_once_one_crawls(tmp_path: Path) -> None:
     folder, go = tmp_path / "crawl", tmp_path / "go"
     with ck.lab.serve(("shop",), process=True) as site, contextlib.ExitStack() as lives:
         # Long enough for the slowest to find the folder taken.
-        started = [lives.enter_context(Life(site, folder, go=str(go))) for _ in range(4)]
+        started = [lives.enter_context(Life(site, folder, go=str(go))) for _ in range(3)]
         site.set_latency(0.03)
         go.touch()
         ends = [life.end() for life in started]
-        assert sorted(code for code, _ in ends) == [0, EXIT_ERROR, EXIT_ERROR, EXIT_ERROR]
+        assert sorted(code for code, _ in ends) == [0, EXIT_ERROR, EXIT_ERROR]
         assert {answer["error"] for code, answer in ends if code} == {"FolderInUse"}
         assert differences(folder, site) == []
         assert site.repeats() == 0
@@ -341,7 +341,7 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
 
 def test_a_clock_that_jumps_an_hour_hurries_nobody_and_delays_nobody(tmp_path: Path) -> None:
     delay = 0.2
-    shop = ck.lab.Shop(listings=2, per_page=10)
+    shop = ck.lab.Shop(listings=1, per_page=15)
     with ck.lab.serve(shop, process=True) as site:
         jumps = ((-3600.0, 0.8), (-3600.0, 0.0), (3600.0, 0.6))
         for clock, after in jumps:
@@ -350,7 +350,7 @@ def test_a_clock_that_jumps_an_hour_hurries_nobody_and_delays_nobody(tmp_path: P
         began = time.monotonic()
         with Life(site, tmp_path, delay=delay, clock=-7200.0) as life:
             assert life.end()[1]["stop_reason"] == "finished"
-        assert time.monotonic() - began < 22 * delay + 10
+        assert time.monotonic() - began < 17 * delay + 10
         assert site.closest_requests() >= delay - JITTER
         assert differences(tmp_path, site) == []
         assert site.repeats() <= len(jumps)
@@ -384,7 +384,7 @@ def test_a_saved_retry_after_is_kept_and_a_clock_set_back_does_not_lengthen_it(
 
 def test_a_resumed_crawl_waits_a_full_delay_before_it_asks_a_host_again(tmp_path: Path) -> None:
     delay = 1.5
-    with ck.lab.serve(ck.lab.Shop(listings=1, per_page=3), process=True) as site:
+    with ck.lab.serve(ck.lab.Shop(listings=1, per_page=2), process=True) as site:
         # In the middle of robots.txt, of a first page, and between two pages.
         for moment in (0.0, 0.05, delay + 0.3):
             with Life(site, tmp_path, delay=delay) as life:
@@ -395,19 +395,18 @@ def test_a_resumed_crawl_waits_a_full_delay_before_it_asks_a_host_again(tmp_path
 
 
 def test_a_resumed_crawl_keeps_the_crawl_delay_that_it_has_read(tmp_path: Path) -> None:
-    crawl_delay = 2.0
+    crawl_delay = 1.5
     section = ck.lab.Robots(crawl_delay=crawl_delay)
-    options: dict[str, Any] = {"delay": 0.1, "extract": None, "max_pages": 4}
+    options: dict[str, Any] = {"delay": 0.1, "extract": None, "max_pages": 3}
     with ck.lab.serve(section, process=True) as site:
         options["seeds"] = site.url + "robots/"
         with Life(site, tmp_path, **options) as life:
             assert life.kill_after(crawl_delay + 0.3)
-        for _ in range(2):
-            with Life(site, tmp_path, **options) as life:
-                assert life.kill_after(0.0)
+        with Life(site, tmp_path, **options) as life:
+            assert life.kill_after(0.0)
         with Life(site, tmp_path, **options) as life:
             assert life.end()[1]["stop_reason"] == "max_pages"
-        assert len(site.requests) > 4
+        assert len(site.requests) >= 4
         assert site.closest_requests() >= crawl_delay - JITTER
 
 
@@ -435,13 +434,13 @@ def test_a_page_that_makes_the_extractor_raise_is_a_row_and_not_the_end(tmp_path
         assert site.repeats() == 0
 
 
-@pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.parametrize(("workers", "attempts"), [(1, 3), (4, 3), (4, 1)])
 def test_a_page_that_kills_the_process_is_given_up_and_the_rest_is_crawled(
     workers: int, attempts: int, tmp_path: Path
 ) -> None:
-    with ck.lab.serve(("shop",), process=True, latency=0.005) as site:
-        poison = sorted(site.truth.urls("shop", kind="product"))[30]
+    shop = ck.lab.Shop(listings=3, per_page=15)
+    with ck.lab.serve(shop, process=True, latency=0.005) as site:
+        poison = sorted(site.truth.urls("shop", kind="product"))[20]
         options: dict[str, Any] = {
             "workers": workers,
             "extract": "deadly:" + poison.removeprefix(site.url),
@@ -464,6 +463,6 @@ def test_a_page_that_kills_the_process_is_given_up_and_the_rest_is_crawled(
         # With one attempt, whoever was in flight with the deadly page cannot be told from it.
         lost = int((others["state"] != "done").sum())
         assert lost <= (workers - 1 if attempts == 1 else 0)
-        assert len(others) == 524
-        assert len(crawl.records) == 499 - lost
+        assert len(others) == 47
+        assert len(crawl.records) == 44 - lost
         assert crawl.pages["url"].is_unique

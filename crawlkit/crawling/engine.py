@@ -25,7 +25,7 @@ from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
 from crawlkit.crawling.dispatch import Dispatcher
 from crawlkit.crawling.frontier import Lease
-from crawlkit.crawling.interrupts import uninterrupted
+from crawlkit.crawling.interrupts import Gate, uninterrupted
 from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult
 from crawlkit.crawling.tables import flush_buffer
@@ -117,7 +117,7 @@ class Engine:
         self._settings = settings
         self._stop = threading.Event()
         self._cut_off = threading.Event()
-        self._ended = threading.Event()
+        self._ended = Gate()
         self._error: BaseException | None = None
         self._turn = threading.Lock()
         self._inbox: deque[_Slot] = deque()
@@ -197,7 +197,7 @@ class Engine:
         if self.stop_reason is None:
             self.stop_reason = reason
         self._stop.set()
-        self._ended.set()
+        self._ended.open()
         for slot in list(self._slots):
             slot.wake.set()
 

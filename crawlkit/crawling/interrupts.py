@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["uninterrupted"]
+__all__ = ["Gate", "uninterrupted"]
 
 _WAIT_SECONDS = 0.1
+
+
+class Gate:
+    """An event for the main thread, whose wait may be interrupted any number of times.
+
+    `threading.Event` waits in Python code; two interrupts in a row leave it with "release unlocked
+    lock". A lock is waited for in one step.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def open(self) -> None:
+        """Let the waiting thread go on; from any thread, any number of times."""
+        self.is_open = True
+        with contextlib.suppress(RuntimeError):  # it was open already
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait some seconds for the gate to open; return whether it is open."""
+        if not self.is_open and self._lock.acquire(timeout=seconds):
+            self._lock.release()
+        return self.is_open
 
 
 def uninterrupted(work: Callable[[], object], on_interrupt: Callable[[], object]) -> None:
@@ -26,7 +52,7 @@ def uninterrupted(work: Callable[[], object], on_interrupt: Callable[[], object]
     on_interrupt
         Called for each interrupt, so that the work can be told to hurry.
     """
-    done = threading.Event()
+    done = Gate()
     claim = threading.Lock()
     failures: list[BaseException] = []
 
@@ -38,9 +64,9 @@ def uninterrupted(work: Callable[[], object], on_interrupt: Callable[[], object]
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failures.append(error)
         finally:
-            done.set()
+            done.open()
 
-    while not done.is_set():
+    while not done.is_open:
         try:
             if not claim.locked():
                 # The interrupt may come while this one starts: then there are two, and one works.
@@ -49,5 +75,10 @@ def uninterrupted(work: Callable[[], object], on_interrupt: Callable[[], object]
                 pass
         except KeyboardInterrupt:
             on_interrupt()
+        except (
+            RuntimeError
+        ):  # two interrupts inside Thread.start: its own wait is not proof to them
+            if not claim.locked():
+                raise
     if failures:
         raise failures[0]
