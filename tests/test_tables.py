@@ -147,3 +147,15 @@ def test_text_that_no_encoding_holds_is_kept_readable(tmp_path, connection):
         rows = to_json({"pages": [page(1, title="a\ud800b")]})
         connection.execute("INSERT INTO buffer (seq, rows) VALUES (1, ?)", (rows,))
     assert len(read_table(tmp_path, "pages")) == 1
+
+
+def test_segments_of_an_earlier_release_lack_a_column_and_are_read(tmp_path, connection):
+    add(connection, 1, pages=page(1, links_not_http=3))
+    flush_buffer(connection, tmp_path)
+    path = next((tmp_path / "pages").iterdir())
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["links_not_http"]), path)
+    add(connection, 2, pages=page(2, links_not_http=4))
+    flush_buffer(connection, tmp_path)
+    frame = read_table(tmp_path, "pages")
+    assert list(frame["links_not_http"].isna()) == [True, False]
+    pd.testing.assert_series_equal(frame.dtypes, empty_frame("pages").dtypes)

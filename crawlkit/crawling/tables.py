@@ -333,7 +333,9 @@ def _read_once(folder: Path, table: str) -> pa.Table | None:
         with pq.ParquetFile(folder / name) as file:
             parts.append(file.read())
     if parts:
-        parts = [pa.concat_tables(parts).cast(schema)]
+        # Segments of an earlier release may lack a column: it is null in their rows.
+        whole = pa.concat_tables([schema.empty_table(), *parts], promote_options="default")
+        parts = [whole.select(schema.names).cast(schema)]
     buffered = buffer_to_arrow(waiting).get(table)
     if buffered is not None:
         parts.append(buffered)
