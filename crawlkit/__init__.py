@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from crawlkit.order.base import FoundPage, Ordering
     from crawlkit.order.registry import ORDERINGS
-    from crawlkit.plots import plot_frontier, plot_status
+    from crawlkit.plots.crawls import plot_frontier, plot_status
     from crawlkit.web.fetch import Http
     from crawlkit.web.robots import RobotsRules, parse_robots, robots_table
     from crawlkit.web.urls import UrlRules, normalize_url, url_hash, url_table, url_template
@@ -56,8 +56,8 @@ _HOMES = {
     "normalize_url": "web.urls",
     "open_crawl": "crawling.api",
     "parse_robots": "web.robots",
-    "plot_frontier": "plots",
-    "plot_status": "plots",
+    "plot_frontier": "plots.crawls",
+    "plot_status": "plots.crawls",
     "robots_table": "web.robots",
     "url_hash": "web.urls",
     "url_table": "web.urls",

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlkit.errors import BadSetting
-from crawlkit.plots import OKABE_ITO, plot_frontier, plot_status, safe_label
+from crawlkit.plots.crawls import plot_frontier, plot_status
+from crawlkit.plots.style import OKABE_ITO, safe_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,7 +205,7 @@ def test_given_axes_are_used_returned_and_need_no_pyplot() -> None:
     code = (
         "import sys, pandas as pd\n"
         "from matplotlib.figure import Figure\n"
-        "from crawlkit.plots import plot_frontier, plot_status\n"
+        "from crawlkit.plots.crawls import plot_frontier, plot_status\n"
         "ax = Figure().subplots(2)\n"
         "f = pd.DataFrame({'frontier_size': [1], 'known_urls': [2]})\n"
         "assert plot_frontier(f, ax=ax[0]) is ax[0]\n"
@@ -241,7 +242,7 @@ def test_hostile_host_names_are_drawn_as_text(text: str) -> None:
 
 def test_tables_need_no_crawl() -> None:
     code = (
-        "import sys, crawlkit.plots, crawlkit.reprs;"
+        "import sys, crawlkit.plots.crawls, crawlkit.reprs;"
         "print(*[m for m in sys.modules if m.startswith(('crawlkit.crawling', 'crawlkit.web'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

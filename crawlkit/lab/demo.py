@@ -150,7 +150,7 @@ def _tell(crawl: Crawl, site: PracticeSite, say: Callable[[str], None]) -> None:
 def _draw(crawl: Crawl, path: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
-    from crawlkit.plots import plot_frontier, plot_status
+    from crawlkit.plots.crawls import plot_frontier, plot_status
 
     drawn: list[Path] = []
     for name, plot in (("frontier.png", plot_frontier), ("status.png", plot_status)):

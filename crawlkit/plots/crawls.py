@@ -1,10 +1,4 @@
-"""Pictures: a table goes in, the Axes come out.
-
-Every function takes ``ax=None`` and makes a figure of its own only then; it never shows, saves or
-closes one, and leaves rcParams alone. Titles state what was found. Colors are those of Okabe and
-Ito, told apart by line style, marker or hatch as well, so that pictures read in gray. Text from
-the web is escaped, so that neither a ``$`` nor a leading ``_`` in it means anything.
-"""
+"""Pictures of a crawl: its frontier, and what came of its pages."""
 
 from __future__ import annotations
 
@@ -12,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting
-from crawlkit.reprs import format_number, is_null, plain_text
+from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label, table_of
+from crawlkit.reprs import format_number, is_null
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,19 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["OKABE_ITO", "plot_frontier", "plot_status", "safe_label"]
-
-OKABE_ITO: dict[str, str] = {
-    "black": "#000000",
-    "orange": "#E69F00",
-    "sky blue": "#56B4E9",
-    "bluish green": "#009E73",
-    "yellow": "#F0E442",
-    "blue": "#0072B2",
-    "vermilion": "#D55E00",
-    "reddish purple": "#CC79A7",
-}
-"""Eight colors that people with any kind of color vision can tell apart."""
+__all__ = ["plot_frontier", "plot_status"]
 
 # Class of status: color and hatch.
 _STATUS_STYLES: dict[str, tuple[str, str]] = {
@@ -43,58 +26,6 @@ _STATUS_STYLES: dict[str, tuple[str, str]] = {
     "no answer": (OKABE_ITO["reddish purple"], ".."),
     "other": (OKABE_ITO["yellow"], "++"),
 }
-_LONGEST_LABEL = 40
-
-
-def safe_label(text: object, *, longest: int = _LONGEST_LABEL) -> str:
-    r"""Return text that matplotlib shows as it is, in a title, on an axis or in a legend.
-
-    Parameters
-    ----------
-    text
-        Text from anywhere. A ``$`` pair would be read as a formula, and a legend leaves out
-        labels that start with ``_``.
-    longest
-        Characters kept.
-
-    Examples
-    --------
-    >>> print(safe_label("_price $x_{1$ {"))
-     _price \$x_{1\$ {
-    """
-    plain = plain_text(text, longest=longest)
-    escaped = plain.replace("$", r"\$")
-    return f" {escaped}" if escaped.startswith("_") else escaped
-
-
-def _table(source: Any, name: str, argument: str, needed: Sequence[str]) -> pd.DataFrame:
-    """Return a DataFrame as it is, or the table of that name of anything that has tables."""
-    import pandas as pd
-
-    # A DataFrame first: one with a column "pages" has an attribute of that name, too.
-    frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
-    if not isinstance(frame, pd.DataFrame):
-        raise BadSetting(
-            argument,
-            f"{plain_text(repr(source), longest=80)} is neither a crawl nor a table",
-            f"Pass a crawl, or the DataFrame of its table {name!r}.",
-        )
-    missing = [column for column in needed if column not in frame.columns]
-    if missing:
-        raise BadSetting(
-            argument,
-            f"the table has no column {missing[0]!r}",
-            f"Pass a table with the columns {', '.join(needed)}, as crawl.{name} has them.",
-        )
-    return frame
-
-
-def _new_axes(width: float, height: float) -> Axes:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
 # -- frontier ------------------------------------------------------------------------------
 
 
@@ -133,7 +64,7 @@ def plot_frontier(crawl_or_fetches: Any, *, ax: Axes | None = None) -> Axes:
     'Frontier empty after 3 pages: all 3 known URLs settled'
     """
     needed = ("frontier_size", "known_urls")
-    fetches = _table(crawl_or_fetches, "fetches", "crawl_or_fetches", needed)
+    fetches = table_of(crawl_or_fetches, "fetches", "crawl_or_fetches", needed)
     if "seq" in fetches.columns:
         fetches = fetches.sort_values("seq", kind="stable")
     if "new_urls" in fetches.columns:
@@ -142,7 +73,7 @@ def plot_frontier(crawl_or_fetches: Any, *, ax: Axes | None = None) -> Axes:
     waiting = [int(size) for size in fetches["frontier_size"]]
     known = [int(count) for count in fetches["known_urls"]]
 
-    ax = _new_axes(7, 4) if ax is None else ax
+    ax = new_axes(7, 4) if ax is None else ax
     ax.set_title(_frontier_title(waiting, known))
     ax.set_xlabel("pages fetched")
     ax.set_ylabel("URLs")
@@ -218,7 +149,7 @@ def plot_status(crawl_or_pages: Any, *, ax: Axes | None = None, hosts: int = 10)
     2 of 3 pages answered 2xx;
     most others on a.com (1 of 2)
     """
-    pages = _table(crawl_or_pages, "pages", "crawl_or_pages", ("host", "status"))
+    pages = table_of(crawl_or_pages, "pages", "crawl_or_pages", ("host", "status"))
     if isinstance(hosts, bool) or not isinstance(hosts, int) or hosts < 1:
         raise BadSetting("hosts", f"{hosts!r} is no count", "Pass a whole number above 0.")
     counts = _status_counts(pages)
@@ -229,7 +160,7 @@ def plot_status(crawl_or_pages: Any, *, ax: Axes | None = None, hosts: int = 10)
         joined = {kind: sum(counts[host][kind] for host in rest) for kind in _STATUS_STYLES}
         bars.append((f"{len(rest)} other host{'s' if len(rest) > 1 else ''}", joined))
 
-    ax = _new_axes(8, 1.8 + 0.4 * max(1, len(bars))) if ax is None else ax
+    ax = new_axes(8, 1.8 + 0.4 * max(1, len(bars))) if ax is None else ax
     ax.set_title(_status_title(counts))
     ax.set_xlabel("pages asked for")
     ax.set_ylabel("host")
