@@ -117,9 +117,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _crawl(options: argparse.Namespace) -> int:
     from crawlkit.crawling.api import crawl
+    from crawlkit.crawling.memory import share_one_arena
     from crawlkit.crawling.settings import Limits
     from crawlkit.web.fetch import Http
 
+    share_one_arena()
     scope = options.scope if options.scope in ("host", "site", "any") else options.scope.split(",")
     result = crawl(
         options.url,
