@@ -69,7 +69,7 @@ def measure(size: int) -> dict[str, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(STEPS):
             with transaction(connection):
-                frontier.end_request(lease.host, started=None)
+                frontier.hosts.end_request(lease.host, started=None)
                 assert frontier.owns(lease)
                 # Links of a site point near: mostly to pages met lately, one or two to any page.
                 for _ in range(LINKS - 2):

@@ -131,6 +131,7 @@ class Spread(ck.Ordering):
     """An ordering of ten lines: by the score in a table, else by discovery."""
 
     name = "spread"
+    resumes_by = "nothing"  # so it is no copy that is told
 
     def __init__(self, scores: Mapping[str, float] | None = None) -> None:
         self.scores = dict(scores or {})

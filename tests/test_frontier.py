@@ -57,7 +57,7 @@ def lease_one(frontier: Frontier) -> Lease | None:
 
 
 def finish(frontier: Frontier, lease: Lease, state: int = DONE) -> None:
-    frontier.end_request(lease.host, started=None)
+    frontier.hosts.end_request(lease.host, started=None)
     assert frontier.owns(lease)
     frontier.close_lease(lease, state, None)
 
@@ -166,7 +166,7 @@ def test_one_request_in_flight_per_host_and_the_delay_from_start_to_start(tmp_pa
         finish(frontier, first)
         second = lease_one(frontier)
         assert second is not None
-        frontier.end_request(second.host, started=clock.now + 0.5)  # it really began later
+        frontier.hosts.end_request(second.host, started=clock.now + 0.5)  # it really began later
         assert frontier.owns(second)
         frontier.close_lease(second, DONE, None)
         clock.now += 2.4
@@ -209,7 +209,7 @@ def test_retry_after_survives_the_process_and_is_clamped(tmp_path, monkeypatch):
     with frontier_of(tmp_path) as (frontier, connection), transaction(connection):
         enter(frontier, range(2))
         lease = lease_one(frontier)
-        frontier.pause_host(lease.host, 600.0)
+        frontier.hosts.pause(lease.host, 600.0)
         finish(frontier, lease)
     monkeypatch.setattr(module.time, "time", lambda: 5_000_000.0 - 3_600)  # set back an hour
     clock = Clock()
@@ -314,7 +314,7 @@ def test_a_parked_url_comes_back_when_its_time_is_over(tmp_path):
     with frontier_of(tmp_path, clock) as (frontier, connection), transaction(connection):
         enter(frontier, range(2))
         lease = lease_one(frontier)
-        frontier.end_request(lease.host, started=None)
+        frontier.hosts.end_request(lease.host, started=None)
         assert frontier.owns(lease)
         frontier.park(lease, 10.0, "timeout")
         assert drain(frontier) == [address(1).url]
@@ -326,6 +326,8 @@ def test_a_parked_url_comes_back_when_its_time_is_over(tmp_path):
 
 def test_the_ordering_hears_of_a_page_that_is_refused(tmp_path):
     class Listener(BreadthFirst):
+        resumes_by = "nothing"  # so it is no copy that hears
+
         def __init__(self):
             self.heard = []
 
@@ -427,7 +429,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def complete(self, data: st.DataObject, outcome: str) -> None:
         lease = self.leases.pop(data.draw(st.integers(0, len(self.leases) - 1)))
         with transaction(self.connection):
-            self.frontier.end_request(lease.host, started=None)
+            self.frontier.hosts.end_request(lease.host, started=None)
             assert self.frontier.owns(lease)
             if outcome == "returned":
                 self.frontier.give_back(lease)

@@ -8,11 +8,17 @@ if TYPE_CHECKING:
     from crawlkit.crawling.settings import Scope, Settings
     from crawlkit.web.urls import Address
 
-__all__ = ["Admission", "Found"]
+__all__ = ["FOUND_BY_LINK", "Admission", "Found"]
+
+# Sources of URLs that links led to; any other source means a seed.
+FOUND_BY_LINK = ("link", "redirect")
 
 
 class Found(NamedTuple):
-    """A URL as it enters the frontier; ``found_on`` is the id of the page it was found on."""
+    """A URL as it enters the frontier.
+
+    ``found_on`` is the id of the page it was found on, ``found_in`` what a seed was read from.
+    """
 
     address: Address
     depth: int
@@ -20,6 +26,7 @@ class Found(NamedTuple):
     found_on: int | None = None
     follow: bool = True
     lastmod: float | None = None
+    found_in: str | None = None
 
 
 class Admission:
@@ -48,7 +55,7 @@ class Admission:
             allowed = self._scope_memo[name] = self._scope.allows(name)
         if not allowed:
             return "scope"
-        if found.source not in ("link", "redirect"):
+        if found.source not in FOUND_BY_LINK:
             return None  # a seed was asked for by name
         return self._refusal_of_link(found)
 

@@ -16,11 +16,12 @@ from crawlkit.crawling.privacy import private_allowance
 from crawlkit.crawling.progress import progress_bar
 from crawlkit.crawling.readers import read_records, read_urls
 from crawlkit.crawling.revive import release, retry_failed, set_aside
+from crawlkit.crawling.schema import COLUMNS, SEGMENTED
 from crawlkit.crawling.seeds import seeds_from_argument
 from crawlkit.crawling.session import open_session, saved_settings
 from crawlkit.crawling.settings import Settings, check_folder, settings_from_arguments
 from crawlkit.crawling.summary import summarize
-from crawlkit.crawling.tables import flush_buffer, read_table
+from crawlkit.crawling.tables import flush_buffer, read_batches, read_table
 from crawlkit.crawling.writer import save_meta
 from crawlkit.errors import BadSetting, BadURL, FolderUnusable
 from crawlkit.reprs import crawl_html
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
     import pandas as pd
+    import pyarrow as pa
 
     from crawlkit.crawling.results import Extractor
     from crawlkit.crawling.session import Seed, Session
@@ -77,11 +79,15 @@ def crawl(
     Parameters
     ----------
     seeds
-        A URL, a list of URLs, or a DataFrame with a column ``url`` or ``loc``.
+        A URL, a list of URLs, or a DataFrame with a column ``url`` or ``loc`` and, where present,
+        ``source`` (what named the URL, such as ``"sitemap"`` or ``"feed"``), ``lastmod``
+        (timestamps or W3C text; UTC where no zone is given) and ``found_in`` (what it was read
+        from). They are kept in ``urls``, as ``source``, ``lastmod`` and ``found_on``.
     folder
         Folder of the crawl; made if it is not there.
     order
-        Which page next: a name in ``ck.ORDERINGS``, or an ``ck.Ordering``.
+        Which page next: a name in ``ck.ORDERINGS`` (not ``omniscient``), or a ``ck.Ordering``.
+        An object stays as it is: the crawl works on a copy.
     max_pages
         Pages to ask for in all, whatever comes of them; ``None`` for no limit.
     max_depth
@@ -311,6 +317,35 @@ class Crawl:
         """What else happened: refusals by robots.txt, limits, recoveries, failing extractors."""
         return read_table(self.folder, "events")
 
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield some columns of a large table in pieces, without reading anything else.
+
+        Parameters
+        ----------
+        table
+            ``"pages"``, ``"links"``, ``"fetches"``, ``"changes"`` or ``"events"``.
+        columns
+            Names of its columns.
+
+        Yields
+        ------
+        pyarrow.Table
+            Rows in the order in which they were written. In ``pages`` the last row of a URL is
+            its latest; :attr:`pages` has only those.
+
+        Raises
+        ------
+        BadSetting
+            On an unknown table or column.
+        """
+        if table not in SEGMENTED:
+            raise BadSetting("table", f"{table!r} is none", f"Pass one of {', '.join(SEGMENTED)}.")
+        unknown = [name for name in columns if name not in COLUMNS[table]]
+        if unknown:
+            known = ", ".join(COLUMNS[table])
+            raise BadSetting("columns", f"{table} has no {unknown[0]!r}", f"There are: {known}.")
+        return read_batches(self.folder, table, columns)
+
     # -- state -----------------------------------------------------------------------------
 
     @property
@@ -321,16 +356,7 @@ class Crawl:
         saved = saved_settings(self.folder)
         if saved is None:
             raise FolderUnusable(f"{self.folder} holds no crawl any more.")
-        try:
-            return Settings.from_dict(saved)
-        except BadSetting as error:
-            if error.name != "order":
-                raise
-            raise BadSetting(
-                "order",
-                f"the crawl ran with an ordering of your own, {saved['order']['name']!r}",
-                "Pass the same object to ck.crawl to go on.",
-            ) from error
+        return Settings.from_dict(saved)
 
     @property
     def stop_reason(self) -> str | None:

@@ -20,7 +20,14 @@ from crawlkit.errors import FolderUnusable, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DATABASE_NAME", "SCHEMA_VERSION", "open_for_writing", "read_only", "transaction"]
+__all__ = [
+    "DATABASE_NAME",
+    "SCHEMA_VERSION",
+    "has_column",
+    "open_for_writing",
+    "read_only",
+    "transaction",
+]
 
 DATABASE_NAME = "crawl.sqlite"
 SCHEMA_VERSION = 1
@@ -30,6 +37,7 @@ SCHEMA_VERSION = 1
 # - buffer: finished rows of pages, links and fetches that no Parquet segment holds yet.
 # - segments: the Parquet files that count; a file that is not listed here does not exist.
 # - responses, bodies: each page's latest raw response; bodies by content hash, compressed.
+# - ordering_history: what the ordering was told, where it must hear it again after a death.
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE hosts (
@@ -37,7 +45,8 @@ CREATE TABLE hosts (
   name TEXT NOT NULL UNIQUE,
   asked INTEGER NOT NULL DEFAULT 0,
   not_before REAL,
-  pause REAL
+  pause REAL,
+  served INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE robots (
   authority TEXT PRIMARY KEY,
@@ -62,7 +71,8 @@ CREATE TABLE urls (
   leases INTEGER NOT NULL DEFAULT 0,
   tries INTEGER NOT NULL DEFAULT 0,
   retry_at REAL,
-  lastmod REAL
+  lastmod REAL,
+  found_in TEXT
 );
 CREATE INDEX urls_by_hash ON urls (hash);
 CREATE INDEX urls_waiting ON urls (host, urgent DESC, score DESC, id)
@@ -100,6 +110,16 @@ CREATE TABLE records (
   data TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+_HISTORY = """
+CREATE TABLE IF NOT EXISTS ordering_history (
+  seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, page INTEGER, known INTEGER, data BLOB
+)
+"""
+# Columns that folders of earlier releases lack.
+_LATER_COLUMNS = (
+    ("hosts", "served", "INTEGER NOT NULL DEFAULT 0"),
+    ("urls", "found_in", "TEXT"),
+)
 
 # 8 MiB of page cache: the upper levels of the indexes of a few million URLs.
 _CACHE_KIB = 8_192
@@ -148,10 +168,26 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             for statement in SCHEMA.split(";"):
                 if statement.strip():
                     connection.execute(statement)
+            connection.execute(_HISTORY)
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     else:  # a write that changes nothing: a read-only folder is found out before any request
         with transaction(connection):
             connection.execute("UPDATE meta SET value = value WHERE name = 'opened'")
+            _add_what_is_missing(connection)
+
+
+def _add_what_is_missing(connection: sqlite3.Connection) -> None:
+    """Bring a folder of an earlier release up to date; the earlier release can still read it."""
+    connection.execute(_HISTORY)
+    for table, column, kind in _LATER_COLUMNS:
+        if not has_column(connection, table, column):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+
+
+def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    """Return whether a table has a column; those of earlier releases may lack some."""
+    rows = connection.execute(f"PRAGMA table_info({table})")
+    return any(row[1] == column for row in rows)
 
 
 def check_version(version: int, path: Path) -> None:

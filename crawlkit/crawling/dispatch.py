@@ -121,7 +121,7 @@ class Dispatcher:
             self._frontier.hosts.update(host)
             return None
         self._robots_asked.add(authority)
-        self._frontier.start_request(host)
+        self._frontier.hosts.start_request(host, page=False)
         self._frontier.hosts.update(host)
         limits = self._settings.limits
         if limits.bytes is None:
@@ -170,7 +170,7 @@ class Dispatcher:
             self._writer.fetch_row(response, url_host(response.url), 1, None) for response in asked
         ]
         self._writer.append({"fetches": rows})
-        self._frontier.end_request(host, started=None)
+        self._frontier.hosts.end_request(host, started=None)
         error, budget = result.responses[-1].error, result.task.byte_budget
         if error == "body_too_large" and budget is not None and budget < ROBOTS_BYTES:
             self._budget_spent = True  # we ended it, so it says nothing about the site
@@ -178,7 +178,7 @@ class Dispatcher:
             self._take_robots(result)
         for response in asked:
             if response.sent_at is not None:
-                self._frontier.note_start(url_host(response.url), response.sent_at)
+                self._frontier.hosts.note_start(url_host(response.url), response.sent_at)
 
     def _take_robots(self, result: RobotsResult) -> None:
         """Go by what came of asking for robots.txt: rules, a pause, or a host that is closed."""
@@ -191,7 +191,7 @@ class Dispatcher:
         self._writer.event(Event("robots_unreachable", authority, host.name, detail))
         pause = max(wait, result.responses[-1].retry_after or 0.0)
         if pause:
-            self._frontier.pause_host(host, pause)
+            self._frontier.hosts.pause(host, pause)
         if not wait:
             self._frontier.exclude_host(host, "robots_unreachable")
 

@@ -19,7 +19,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
@@ -30,7 +30,7 @@ from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult
 from crawlkit.crawling.tables import flush_buffer
 from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
-from crawlkit.crawling.writer import ResultWriter, save_meta
+from crawlkit.crawling.writer import ResultWriter
 
 if TYPE_CHECKING:
     import sqlite3
@@ -51,6 +51,10 @@ _BUSY = 0.9
 # Share below which servers are clearly what is waited for: workers are woken at once.
 _IDLE = 0.5
 _WINDOW_SECONDS = 0.02
+# Weight of the newest answer in the mean latency, and how many times the work on a page it must
+# last for the servers to be clearly what is waited for.
+_SMOOTHING = 0.2
+_CLEARLY = 8
 # How long the worker that watches the clocks sleeps at most.
 _WATCH_SECONDS = 0.5
 # A stopped crawl lets requests in flight come home, cuts off those that take longer, and waits so
@@ -149,9 +153,9 @@ class Engine:
         self._wanted = 1
         self._was_scarce = False
         self._window = (time.monotonic(), time.process_time())
+        self._window_pages = 0
+        self._latency = 0.0
         self._last_flush = counters.buffered
-        self._downloads = 0
-        self._saved_state: Any = None
         self._closed = False
         self._watched_until = math.inf
 
@@ -175,17 +179,18 @@ class Engine:
         try:
             if self._settings.keep_bodies:
                 compress(b"")  # its library loads now, so that no page in hand waits for it
+            self._window = (time.monotonic(), time.process_time())
             self._start_worker()
             while not self._ended.wait(tick):
                 if on_tick is not None:
                     on_tick(self)
         except KeyboardInterrupt:
-            self.stop("interrupted")
+            pass  # the end below stops the workers, in a thread that no second interrupt reaches
         except BaseException:  # the caller's function failed: it must not wait for the end
             self.stop("failed")
             raise
         finally:
-            uninterrupted(self._join, lambda: self.stop("interrupted"))
+            uninterrupted(self._join, lambda: None)
         if self._error is not None:
             raise self._error
         if on_tick is not None:
@@ -201,12 +206,9 @@ class Engine:
         for slot in list(self._slots):
             slot.wake.set()
 
-    def in_flight(self) -> int:
-        """Return how many requests are out."""
-        return self._working
-
     def _join(self) -> None:
-        """Wait for the workers, a bounded time, and write what they have brought."""
+        """Stop the workers, wait for them a bounded time, and write what they have brought."""
+        self.stop("interrupted")
         began = time.monotonic()
         for seconds in (_GRACE_SECONDS, _STOP_SECONDS):
             for thread in self._threads:
@@ -265,8 +267,8 @@ class Engine:
             if self._closed:
                 return "interrupted"
             with self._transaction():
-                self.frontier.note_start(last, time.monotonic())
-                at = self.frontier.reserve(name)
+                self.frontier.hosts.note_start(last, time.monotonic())
+                at = self.frontier.hosts.reserve(name)
         while not self._stop.is_set():
             left = at - time.monotonic()
             if left <= 0:
@@ -381,11 +383,9 @@ class Engine:
             self._working -= 1
             if isinstance(result, PageResult):
                 self._dispatcher.note_page(result)
+                self._window_pages += 1
+                self._latency += _SMOOTHING * (result.response.elapsed - self._latency)
                 self._writer.write(result)
-                self._downloads += 1
-                every = self.frontier.ordering.rescore_every
-                if every and self._downloads % every == 0:
-                    self.frontier.write_scores(self.frontier.ordering.rescore())
             elif result is not None:
                 self._dispatcher.write_robots(result)
 
@@ -416,11 +416,16 @@ class Engine:
         if elapsed < _WINDOW_SECONDS:
             return
         cpu = time.process_time()
-        load = (cpu - self._window[1]) / elapsed
-        self._window = (now, cpu)
+        used, pages = cpu - self._window[1], self._window_pages
+        self._window, self._window_pages = (now, cpu), 0
+        load = used / elapsed
         enough = math.ceil(max(1, self._working) * _BUSY / max(load, 0.01))
         scarce = enough > self._wanted and self._working >= self._wanted
-        if scarce and load < _IDLE:
+        if scarce and self._latency > _CLEARLY * used / max(1, pages):
+            # The servers are what is waited for: one page's latency hides the work on many.
+            hidden = math.ceil(self._latency * max(1, pages) / max(used, 1e-6))
+            self._wanted = min(max(hidden, enough), self._settings.workers)
+        elif scarce and load < _IDLE:
             self._wanted = min(enough, 2 * self._wanted, self._settings.workers)
         elif scarce and self._was_scarce:  # nearly busy: one more, if that was no moment's whim
             self._wanted = min(self._wanted + 1, self._settings.workers)
@@ -431,10 +436,7 @@ class Engine:
     def _save_totals(self) -> None:
         self.counters.seconds = self._dispatcher.seconds()
         self.counters.save(self._connection)
-        state = self.frontier.ordering.state()
-        if state is not None and state != self._saved_state:
-            save_meta(self._connection, "ordering", state)
-            self._saved_state = dict(state)
+        self.frontier.ordering.save()
 
     def _late_slots(self) -> list[_Slot]:
         """Return the workers whose lease is more than half over."""

@@ -11,6 +11,8 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from crawlkit.order.base import round_score
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -48,6 +50,7 @@ class HostQueue:
     pages: int = 0
     failures: int = 0
     head: Head | None = None
+    score: float = 0.0
     served: int = 0
     version: int = 0
 
@@ -63,15 +66,25 @@ class HostQueues:
     pages_per_host
         Limit of pages of one host, or ``None``.
     host_score
-        The ordering's rank of a host; higher goes first.
+        The ordering's rank of a host, higher goes first; None where it ranks none.
+    local
+        Whether a host's rank changes only when something is found, asked or set aside there.
     """
 
     def __init__(
-        self, *, workers: int, pages_per_host: int | None, host_score: Callable[[str], float]
+        self,
+        *,
+        workers: int,
+        pages_per_host: int | None,
+        host_score: Callable[[str], float] | None,
+        local: bool = False,
     ) -> None:
         self._fair_share = max(1, workers // 2)
         self._pages_per_host = pages_per_host
         self._host_score = host_score
+        self._local = local
+        self._scores_changed = False
+        self._scores: list[float] = []
         self._hosts: dict[int, HostQueue] = {}
         self._by_name: dict[str, HostQueue] = {}
         # Entries of both heaps go stale instead of being removed: each carries the version of
@@ -98,6 +111,27 @@ class HostQueues:
         """Take a host in."""
         self._hosts[host.id] = host
         self._by_name[host.name] = host
+        self._scores.append(host.score)
+        self._scores_changed = True
+        self._serving = max(self._serving, host.served)
+
+    def scores_changed(self) -> None:
+        """Take note that the ordering was told something, so that any host's score may differ."""
+        self._scores_changed = True
+
+    def _update_scores(self) -> None:
+        """Queue the hosts anew whose score has changed: also one that has risen must be found."""
+        if self._host_score is None or self._local or not self._scores_changed:
+            return
+        self._scores_changed = False
+        scores = list(map(self._host_score, self._by_name))
+        if scores == self._scores:
+            return
+        for host, old, new in zip(self._hosts.values(), self._scores, scores, strict=True):
+            if new != old:
+                host.score = round_score(new)
+                self.update(host)
+        self._scores = scores
 
     def at_limit(self, host: HostQueue) -> bool:
         """Return whether a host has had all the pages it may have."""
@@ -106,6 +140,8 @@ class HostQueues:
     def update(self, host: HostQueue) -> None:
         """Queue a host anew after its head, clock, score or load changed."""
         host.version += 1
+        if self._local and self._host_score is not None:
+            host.score = round_score(self._host_score(host.name))
         head = host.head
         if head is None or (not head.urgent and self.at_limit(host)):
             return
@@ -125,7 +161,7 @@ class HostQueues:
     def _rank(self, host: HostQueue, head: Head) -> tuple[float, float, float, int, int, int]:
         return (
             -head.urgent,
-            -self._host_score(host.name),
+            -host.score,
             -head.score,
             host.served,
             host.id,
@@ -141,10 +177,6 @@ class HostQueues:
             host = self._hosts[entry[4]]
             if entry[5] != host.version or host.head is None:
                 heapq.heappop(ready)
-                continue
-            rank = self._rank(host, host.head)
-            if rank > entry:  # the host's own score has fallen since
-                heapq.heapreplace(ready, rank)
                 continue
             return host
         return None
@@ -163,6 +195,7 @@ class HostQueues:
         only_urgent
             Whether only URLs that were counted before may go, since a limit is reached.
         """
+        self._update_scores()
         crowded: list[tuple[float, float, float, int, int, int]] = []
         chosen: HostQueue | None = None
         while True:
@@ -179,10 +212,11 @@ class HostQueues:
             heapq.heappush(self._ready, entry)
         return chosen
 
-    def serve(self, host: HostQueue, now: float) -> None:
-        """Count a request to a host: its clock starts, and it goes behind its equals."""
-        self._serving += 1
-        host.served = self._serving
+    def serve(self, host: HostQueue, now: float, *, page: bool = True) -> None:
+        """Count a request to a host: its clock starts, and after a page goes behind its equals."""
+        if page:
+            self._serving += 1
+            host.served = self._serving
         host.in_flight += 1
         host.asked = True
         host.next_at = max(host.next_at, now + host.delay)

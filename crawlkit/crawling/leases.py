@@ -31,6 +31,7 @@ class Lease:
     leases: int
     tries: int
     found_on: str | None
+    lastmod: float | None = None
     byte_budget: int | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from crawlkit.crawling.database import read_only
+from crawlkit.crawling.database import has_column, read_only
 from crawlkit.crawling.frontier import STATES
 from crawlkit.crawling.schema import COLUMNS, arrow_schema, read_json_rows, to_frame
 
@@ -23,8 +23,9 @@ _URLS = (
     "SELECT json_object('url', urls.url, 'key', coalesce(urls.key, urls.url), "
     "'url_hash', urls.hash, 'host', hosts.name, 'depth', urls.depth, 'state', "
     f"CASE urls.state {' '.join(f'WHEN {n} THEN {s!r}' for n, s in enumerate(STATES))} END, "
-    "'reason', urls.reason, 'score', urls.score, 'found_on', parents.url, "
-    "'found_seq', urls.id, 'source', urls.source) "
+    "'reason', urls.reason, 'score', urls.score, "
+    "'found_on', coalesce({found_in}, parents.url), 'found_seq', urls.id, 'source', urls.source, "
+    "'lastmod', CAST(round(urls.lastmod * 1e6) AS INTEGER)) "
     "FROM urls JOIN hosts ON hosts.id = urls.host LEFT JOIN urls AS parents "
     "ON parents.id = urls.found_on ORDER BY urls.id"
 )
@@ -39,10 +40,15 @@ def urls_to_arrow(connection: sqlite3.Connection) -> pa.Table:
     import pyarrow as pa
 
     schema = arrow_schema("urls")
-    cursor = connection.execute(_URLS)
+    # A folder of an earlier release that nobody has gone on with lacks the column.
+    found_in = "urls.found_in" if has_column(connection, "urls", "found_in") else "NULL"
+    cursor = connection.execute(_URLS.replace("{found_in}", found_in))
     pieces: list[pa.Table] = []
+    # JSON has no times: they are whole microseconds on the way.
+    place = schema.get_field_index("lastmod")
+    plain = schema.set(place, pa.field("lastmod", pa.int64()))
     while rows := cursor.fetchmany(5_000):
-        pieces.append(read_json_rows([row[0] for row in rows], schema))
+        pieces.append(read_json_rows([row[0] for row in rows], plain).cast(schema))
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.records import Record, extract_records
+from crawlkit.web.date_marks import has_date_marks
 from crawlkit.web.fetch import is_retryable
 from crawlkit.web.fingerprint import body_hash, clean_text
 from crawlkit.web.html import Link, Page, parse_page
@@ -241,6 +242,9 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         text_hash=page.text_hash,
         text_hash_by=page.text_hash_by,
     )
+    # In the wide encodings the marks look otherwise; such pages are rare.
+    if has_date_marks(result.response.body) or page.encoding.startswith("utf-16"):
+        _take_dates(row, page, result.response.started_at)
     resolve = resolver.for_page(page.base_url)
     if page.canonical is not None:
         canonical = resolve(page.canonical)
@@ -263,6 +267,19 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         _note(result, "bad_links", f"{len(bad)} links that cannot be asked for, first {bad[0]}")
     if page.skipped_links:
         _note(result, "links_per_page", f"{page.skipped_links} links beyond limits.links_per_page")
+
+
+def _take_dates(row: dict[str, Any], page: Page, fetched_at: float) -> None:
+    # Most pages of most sites say nothing of dates, and then this need not be loaded.
+    from crawlkit.web.date_candidates import stated_dates
+
+    dates = stated_dates(page, fetched_at)
+    modified, published = dates.get("modified"), dates.get("published")
+    if modified is not None and modified.date is not None:
+        row["date_modified"] = round(modified.date.start * 1e6)
+        row["date_modified_source"] = modified.source
+    if published is not None and published.date is not None:
+        row["date_published"] = round(published.date.start * 1e6)
 
 
 def _note(result: PageResult, kind: str, detail: str) -> None:

@@ -41,7 +41,8 @@ def judge_again(connection: sqlite3.Connection, frontier: Frontier) -> tuple[int
     tuple of int
         How many came back, and how many are set aside now.
     """
-    back = aside = 0
+    back = 0
+    aside: list[int] = []
     refused = connection.execute(
         f"{_ROWS} state = {EXCLUDED} AND reason IN {_FROM_SETTINGS}"
     ).fetchall()
@@ -60,9 +61,10 @@ def judge_again(connection: sqlite3.Connection, frontier: Frontier) -> tuple[int
             connection.execute(
                 f"UPDATE urls SET state = {EXCLUDED}, reason = ? WHERE id = ?", (reason, page_id)
             )
-            aside += 1
+            aside.append(page_id)
+    frontier.tell_excluded(aside)
     frontier.reload()
-    return back, aside
+    return back, len(aside)
 
 
 def judge_depths(connection: sqlite3.Connection, frontier: Frontier, folder: Path) -> int:
@@ -91,7 +93,6 @@ def judge_depths(connection: sqlite3.Connection, frontier: Frontier, folder: Pat
         page_id, found = _found(row)
         found = found._replace(depth=depths[found.address.url])
         if frontier.admission.refusal(found) is None:
-            connection.execute("UPDATE urls SET depth = ? WHERE id = ?", (found.depth, page_id))
             frontier.bring_back(page_id, found)
             count += 1
     frontier.reload()
@@ -101,10 +102,12 @@ def judge_depths(connection: sqlite3.Connection, frontier: Frontier, folder: Pat
 def set_aside(connection: sqlite3.Connection, frontier: Frontier, patterns: Patterns) -> int:
     """Set the waiting URLs that match aside, keeping their rows; return how many."""
     rows = connection.execute("SELECT id, url FROM urls WHERE state = 0").fetchall()
-    matching = [(page_id,) for page_id, url in rows if patterns.matches(url) is not None]
+    matching = [page_id for page_id, url in rows if patterns.matches(url) is not None]
     connection.executemany(
-        f"UPDATE urls SET state = {EXCLUDED}, reason = '{_SET_ASIDE}' WHERE id = ?", matching
+        f"UPDATE urls SET state = {EXCLUDED}, reason = '{_SET_ASIDE}' WHERE id = ?",
+        [(page_id,) for page_id in matching],
     )
+    frontier.tell_excluded(matching)
     frontier.reload()
     return len(matching)
 
@@ -124,23 +127,21 @@ def release(connection: sqlite3.Connection, frontier: Frontier, patterns: Patter
 
 def retry_failed(connection: sqlite3.Connection, frontier: Frontier, reason: str | None) -> int:
     """Let failed URLs, and those that robots.txt or a lost host refused, be asked again."""
-    count = 0
-    for page_id, found_reason in connection.execute(
-        f"SELECT id, reason FROM urls WHERE state = {FAILED} OR (state = {EXCLUDED} AND reason IN "
-        f"('robots', 'robots_unreachable', 'host_unreachable'))"
-    ).fetchall():
-        if reason is None or reason == found_reason:
-            # A page that was asked before was counted then, so it may go past the limits.
-            connection.execute(
-                "UPDATE urls SET state = 0, reason = NULL, tries = 0, "
-                "urgent = (leases > 0), leases = min(leases, 1), retry_at = NULL WHERE id = ?",
-                (page_id,),
-            )
-            count += 1
+    rows = connection.execute(
+        f"{_ROWS} (state = {FAILED} OR (state = {EXCLUDED} AND reason IN "
+        f"('robots', 'robots_unreachable', 'host_unreachable'))) AND (?1 IS NULL OR reason = ?1)",
+        (reason,),
+    ).fetchall()
+    for row in rows:
+        page_id, found = _found(row)
+        frontier.bring_back(page_id, found)
+        connection.execute(
+            "UPDATE urls SET tries = 0, leases = min(leases, 1) WHERE id = ?", (page_id,)
+        )
     if reason in (None, "robots"):
         connection.execute("DELETE FROM robots")
     frontier.reload()
-    return count
+    return len(rows)
 
 
 def take_in_dropped(frontier: Frontier, settings: Settings, folder: Path) -> int:

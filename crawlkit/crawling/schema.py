@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -113,7 +115,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "score": "float",
         "found_on": "text",
         "found_seq": "int",
-        "source": "text",
+        "source": "text",  # link, redirect, warc, or what a seed was given as: seed, sitemap ...
+        "lastmod": "time",  # null: none was given for it
     },
     "records": {
         "record_id": "text",
@@ -177,12 +180,11 @@ def arrow_schema(table: str) -> pa.Schema:
 
 def to_json(value: object) -> str:
     """Return JSON that SQLite and Arrow can hold: what no encoding holds becomes ``?``."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-8", "replace").decode()
-    return text
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace").decode()
 
 
 def read_json_rows(rows: Sequence[str], schema: pa.Schema) -> pa.Table:

@@ -32,11 +32,16 @@ _OWN_FILES = (DATABASE_NAME, LOCK_NAME)
 
 
 class Seed(NamedTuple):
-    """A seed: its address, where it came from, and the sitemap's date for it (UTC epoch)."""
+    """A seed: its address, what named it and where, and the date given for it (UTC epoch)."""
 
     address: Address
     source: str = "seed"
     lastmod: float | None = None
+    found_in: str | None = None
+
+    def as_found(self) -> Found:
+        """Return the seed as it enters the frontier."""
+        return Found(self.address, 0, self.source, lastmod=self.lastmod, found_in=self.found_in)
 
 
 class Session(NamedTuple):
@@ -148,9 +153,6 @@ def _recover(
     scope = _scope(connection, settings, seeds)
     frontier = Frontier(connection, settings, scope)
     frontier.not_kept = counters.not_kept
-    state = load_meta(connection, "ordering")
-    if state is not None:
-        frontier.ordering.restore(state)
     with transaction(connection):
         freed = frontier.recover()
         save_meta(connection, "settings", settings.to_dict())
@@ -171,6 +173,7 @@ def _recover(
                 (counters.buffered, to_json({"events": [event_row(event)]})),
             )
         counters.save(connection)
+        frontier.ordering.save()
     return Session(folder, connection, frontier, counters)
 
 
@@ -212,7 +215,7 @@ def _add_seeds(frontier: Frontier, seeds: Sequence[Seed]) -> int:
     """Enter the seeds; return how many are new. One that was refused as a link comes back."""
     added = 0
     for seed in seeds:
-        found = Found(seed.address, 0, seed.source, lastmod=seed.lastmod)
+        found = seed.as_found()
         known, new = frontier.enter(found)
         added += new
         if known is None:
@@ -220,5 +223,5 @@ def _add_seeds(frontier: Frontier, seeds: Sequence[Seed]) -> int:
                 "limits.known_urls", "the seeds alone pass it", "Raise it, or pass fewer seeds."
             )
         if not new:
-            frontier.revive_seed(known.id, found)
+            frontier.take_seed(known.id, found)
     return added

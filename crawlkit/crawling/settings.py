@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from crawlkit.errors import BadSetting, SettingsChanged
+from crawlkit.order.base import FoundPage
+from crawlkit.order.omniscient import Omniscient
 from crawlkit.order.registry import make_ordering
 from crawlkit.web.fetch import Http
 from crawlkit.web.patterns import Patterns, compile_patterns
@@ -137,7 +140,7 @@ class Settings:
         """Return a JSON-able dict; passwords are left out."""
         return {
             "version": SETTINGS_VERSION,
-            "order": {"name": self.order.name, "parameters": self.order.parameters()},
+            "order": {"name": self.order.name, "parameters": _saved_parameters(self.order)},
             "max_pages": self.max_pages,
             "max_depth": self.max_depth,
             "scope": self.scope if isinstance(self.scope, str) else list(self.scope),
@@ -164,10 +167,15 @@ class Settings:
             The saved dict.
         order
             The ordering object, needed where the crawl ran with one that has no name in
-            ``ck.ORDERINGS``.
+            ``ck.ORDERINGS``, or with a function among its parameters.
+
+        Raises
+        ------
+        BadSetting
+            The ordering cannot be made again from what was saved.
         """
         if order is None:
-            order = make_ordering(saved["order"]["name"])
+            order = _made_again(saved)
         scope = saved["scope"]
         return cls(
             order=order,
@@ -219,6 +227,9 @@ class Settings:
 
     def check(self) -> None:
         """Raise :class:`BadSetting` for a value that cannot work."""
+        if isinstance(self.order, Omniscient):
+            self.order.start(FoundPage(0, ""))  # raises, and says why
+        _saved_parameters(self.order)
         _check_positive("max_pages", self.max_pages, whole=True)
         _check_positive("max_depth", self.max_depth, whole=True, zero=True)
         _check_positive("delay", self.delay, whole=False, zero=True, optional=False)
@@ -244,6 +255,34 @@ class Settings:
                 )
 
 
+def _saved_parameters(order: Ordering) -> Any:
+    """Return an ordering's parameters as they come back from a file: tuples as lists, say."""
+    try:
+        return json.loads(json.dumps(order.parameters()))
+    except (TypeError, ValueError) as error:
+        raise BadSetting(
+            "order",
+            f"the parameters of {order.name!r} cannot be saved: {error}",
+            "Return numbers, text, lists and dicts from parameters().",
+        ) from error
+
+
+def _made_again(saved: dict[str, Any]) -> Ordering:
+    """Return a new ordering of the saved name and parameters."""
+    name, parameters = saved["order"]["name"], saved["order"]["parameters"]
+    try:
+        order = make_ordering(name, saved["random_seed"], parameters=parameters)
+        if _saved_parameters(order) == parameters:
+            return order
+    except BadSetting:
+        pass
+    raise BadSetting(
+        "order",
+        f"the crawl ran with an ordering of your own, {name!r}",
+        "Pass the same object to ck.crawl to go on.",
+    )
+
+
 def _as_patterns(patterns: object) -> Iterable[str | re.Pattern[str]]:
     """Let a single pattern stand for a list of one."""
     import re as regex
@@ -266,7 +305,7 @@ def settings_from_arguments(
 ) -> Settings:
     """Build checked settings from the arguments of :func:`crawlkit.crawl`."""
     settings = Settings(
-        order=make_ordering(order),
+        order=make_ordering(order, plain.get("random_seed", 0)),
         scope=cast("Any", scope) if isinstance(scope, str) else _scope_hosts(scope),
         include=compile_patterns(_as_patterns(include)),
         exclude=compile_patterns(_as_patterns(exclude)),

@@ -27,7 +27,7 @@ from crawlkit.errors import StorageFailed
 if TYPE_CHECKING:
     import sqlite3
     import threading
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -38,6 +38,7 @@ __all__ = [
     "clean_folder",
     "compact",
     "flush_buffer",
+    "read_batches",
     "read_link_targets",
     "read_table",
 ]
@@ -47,6 +48,7 @@ __all__ = [
 _CHUNK = 250_000
 _ROW_GROUP = 8_192
 _COMPACTED = 16_384
+_BATCH = 65_536
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -340,6 +342,67 @@ def _read_once(folder: Path, table: str) -> pa.Table | None:
     if buffered is not None:
         parts.append(buffered)
     return pa.concat_tables(parts) if parts else None
+
+
+def read_batches(folder: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns of a table in pieces, rows in the order in which they were written.
+
+    Nothing but these columns is read from the disk, and one piece is in memory at a time. Of a
+    page that was fetched again there are several rows; the last one is the latest.
+
+    Parameters
+    ----------
+    folder
+        The crawl folder; a crawl may be running in it.
+    table
+        As for :func:`read_table`.
+    columns
+        Names of columns; a segment of an earlier release that lacks one has nulls in it.
+    """
+    import pyarrow as pa
+
+    full = arrow_schema(table)
+    schema = pa.schema([full.field(name) for name in columns])
+    given = 0
+    for attempt in range(10):
+        seen = 0
+        try:
+            for piece in _batches(folder, table, schema):
+                rows = piece.num_rows
+                if seen + rows > given:  # compacting keeps the order of the rows
+                    yield piece.slice(max(0, given - seen))
+                    given = seen + rows
+                seen += rows
+        except FileNotFoundError:  # compacted away meanwhile: go on in the new file
+            if attempt == 9:
+                raise
+            continue
+        return
+
+
+def _batches(folder: Path, table: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with read_only(folder) as connection:
+        names = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
+            )
+        ]
+        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
+    empty = schema.empty_table()
+    for name in names:
+        with pq.ParquetFile(folder / name) as file:
+            there = [column for column in schema.names if column in file.schema_arrow.names]
+            for batch in file.iter_batches(batch_size=_BATCH, columns=there):
+                piece = pa.Table.from_batches([batch])
+                whole = pa.concat_tables([empty, piece], promote_options="default")
+                yield whole.select(schema.names).cast(schema)
+    buffered = buffer_to_arrow(waiting).get(table)
+    if buffered is not None:
+        yield buffered.select(schema.names).cast(schema)
 
 
 def read_link_targets(folder: Path) -> Iterator[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from crawlkit.crawling.admission import Admission
 from crawlkit.crawling.database import transaction
 from crawlkit.crawling.finish import finish_tables
 from crawlkit.crawling.frontier import EXCLUDED, PENDING, Found, Frontier, Lease
@@ -99,7 +100,6 @@ class Intake:
         self._extractor = extractor
         self._writer = self._new_writer()
         self._last_flush = self.counters.buffered
-        self._downloads = 0
         self._before = self.counters.fetches
         self._began = time.monotonic()
         self._unresolved: list[str] = []
@@ -160,23 +160,20 @@ class Intake:
         if named <= saved:
             return
         scope = Scope(str(kind), frozenset(saved | named))
-        frontier = Frontier(self._connection, self._settings, scope)
-        frontier.not_kept = self.counters.not_kept
+        self.frontier.admission = Admission(self._settings, scope)
         with transaction(self._connection):
             save_meta(self._connection, "scope_hosts", sorted(scope.hosts))
-            judge_again(self._connection, frontier)
-        self.session = self.session._replace(frontier=frontier)
-        self._writer = self._new_writer()
+            judge_again(self._connection, self.frontier)
 
     def _enter_seeds(self) -> None:
         seeds = self._index.seeds()
         while batch := list(islice(seeds, _SEEDS_AT_ONCE)):
             with transaction(self._connection):
                 for seed in batch:
-                    found = Found(seed.address, 0, seed.source, lastmod=seed.lastmod)
+                    found = seed.as_found()
                     known, new = self.frontier.enter(found)
                     if known is not None and not new:
-                        self.frontier.revive_seed(known.id, found)
+                        self.frontier.take_seed(known.id, found)
                 self._save()
 
     # -- captures --------------------------------------------------------------------------
@@ -202,9 +199,7 @@ class Intake:
     def _save(self) -> None:
         self.counters.not_kept = self.frontier.not_kept
         self.counters.save(self._connection)
-        state = self.frontier.ordering.state()
-        if state is not None:
-            save_meta(self._connection, "ordering", state)
+        self.frontier.ordering.save()
 
     def _take_batch(self, records: Iterator[tuple[Record, bool]]) -> bool:
         """Take some captures in; return whether there may be more."""
@@ -286,10 +281,6 @@ class Intake:
             detail = f"{type(error).__name__}: {error}"[:500]
             result.events.append(Event("internal_error", lease.url, lease.host.name, detail))
         self._writer.write(result)
-        self._downloads += 1
-        every = self.frontier.ordering.rescore_every
-        if every and self._downloads % every == 0:
-            self.frontier.write_scores(self.frontier.ordering.rescore())
 
     # -- after -----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -84,6 +85,10 @@ class Worker:
         self._extractor = extractor
         self._resolver = LinkResolver(settings.url_rules)
         self._large = threading.Lock()
+        # Pages that arrive together are read one after the other: read at once, on one processor,
+        # they would all be late, and their workers would ask again all at the same moment. An
+        # extractor may wait for something of its own, and must not let the others wait with it.
+        self._one_at_a_time = self._large if extractor is None else contextlib.nullcontext()
         self._fetcher = Fetcher(
             settings.http,
             body_limit=settings.limits.body,
@@ -100,7 +105,8 @@ class Worker:
             started = response.sent_at
         point("fetch.done")
         if len(response.body) < _LARGE_BODY:
-            return self._digest(lease, response, started)
+            with self._one_at_a_time:
+                return self._digest(lease, response, started)
         with self._large:
             result = self._digest(lease, response, started)
             response.body = b""

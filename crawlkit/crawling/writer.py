@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
+from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.records import upsert_records
 from crawlkit.crawling.results import Event, OutLink, PageResult
 from crawlkit.crawling.schema import to_json
@@ -157,7 +158,7 @@ class ResultWriter:
     def write(self, result: PageResult) -> None:
         """Write everything that came of a lease; a result whose lease is no longer valid is not."""
         lease, frontier = result.lease, self._frontier
-        frontier.end_request(lease.host, started=result.started)
+        frontier.hosts.end_request(lease.host, started=result.started)
         if not frontier.owns(lease):
             return
         if result.outcome == "returned":
@@ -205,7 +206,7 @@ class ResultWriter:
         lease, frontier = result.lease, self._frontier
         cached, enter = frontier.seen.cached, frontier.enter
         host = lease.host.name
-        ids: dict[int, None] = {}
+        ids: list[int] = []
         new_count = 0
         targets: list[str] = []
         internal: list[bool] = []
@@ -223,11 +224,10 @@ class ResultWriter:
             else:
                 targets.append(known.url)
                 if out.follow:
-                    ids[known.id] = None
+                    ids.append(known.id)
             internal.append(address.host == host)
             new.append(is_new)
             new_count += is_new
-        ids.pop(lease.id, None)
         found = [out.link for out in result.links]
         columns: dict[str, Any] = {
             "source": lease.url,
@@ -243,7 +243,9 @@ class ResultWriter:
         }
         self._counters.new_urls += new_count
         self._counters.not_kept = frontier.not_kept
-        return columns, list(ids), new_count
+        if not frontier.ordering.links_as_found:
+            ids = [page_id for page_id in dict.fromkeys(ids) if page_id != lease.id]
+        return columns, ids, new_count
 
     @staticmethod
     def _enter(enter: Any, out: OutLink, depth: int, *, redirect: bool, page_id: int) -> Any:
@@ -252,8 +254,10 @@ class ResultWriter:
 
     def _tell_ordering(self, result: PageResult, link_ids: list[int]) -> None:
         lease = result.lease
-        page = FoundPage(lease.id, lease.url, lease.host.name, lease.depth, lease.source)
-        self._frontier.downloaded(page, link_ids if result.outcome == "done" else [])
+        page = FoundPage(
+            lease.id, lease.url, lease.host.name, lease.depth, lease.source, lease.lastmod
+        )
+        self._frontier.downloaded(as_seen(page), link_ids if result.outcome == "done" else [])
 
     # -- failures --------------------------------------------------------------------------
 
@@ -274,7 +278,7 @@ class ResultWriter:
         """Let a host that is in trouble wait, and give up one that stays so."""
         response, host = result.response, result.lease.host
         if response.retry_after is not None and response.status in (429, 503):
-            self._frontier.pause_host(host, response.retry_after)
+            self._frontier.hosts.pause(host, response.retry_after)
         if response.error in _HOST_FAILURES or response.status in _HOST_STATUSES:
             host.failures += 1
             if host.failures >= HOST_GIVES_UP:
@@ -283,7 +287,7 @@ class ResultWriter:
                 result.events.append(Event("host_given_up", None, host.name, detail))
             elif response.retry_after is None:
                 wait = backoff_seconds(host.failures - 1, draw=self._draw.random)
-                self._frontier.pause_host(host, wait)
+                self._frontier.hosts.pause(host, wait)
         elif response.error is None:
             host.failures = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crawlkit.order.base import Ordering
+from crawlkit.order.base import SEED_SOURCES, Ordering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,18 +30,20 @@ class DepthFirst(Ordering):
     """
 
     name: ClassVar[str] = "depth_first"
+    needs_links = False
 
     def __init__(self) -> None:
         self._downloads = 0
 
     def start(self, page: FoundPage) -> float:
         """Return the number of the download that found the page: its links share it."""
-        return 0.0 if page.source == "seed" else float(self._downloads + 1)
+        return 0.0 if page.source in SEED_SOURCES else float(self._downloads + 1)
 
     def downloaded(self, page: FoundPage, links: Sequence[int]) -> Mapping[int, float]:
         """Count the download; nothing waiting changes its place."""
         self._downloads += 1
-        return super().downloaded(page, links)
+        del page, links
+        return {}
 
     def state(self) -> dict[str, Any]:
         """Return the number of downloads."""
