@@ -181,6 +181,10 @@ class Section:
         """Answer a request, or return None where there is no such page."""
         raise NotImplementedError
 
+    def is_trap(self, place: Place, target: str) -> bool:  # noqa: ARG002 - for subclasses
+        """Tell whether a target of this section belongs to a trap; by default all or none do."""
+        return self.endless
+
     def plain(self, target: str) -> str:
         """Return the one path that stands for all spellings of a target."""
         return target

@@ -130,7 +130,9 @@ class Connection(asyncio.Protocol):
         if reply.fault == "truncated":
             keep, body = False, body[: len(body) // 2]
         connection = b"Connection: keep-alive\r\n\r\n" if keep else b"Connection: close\r\n\r\n"
-        self._transport.write(reply.head + self._server.clock.date_line() + connection + body)
+        # A site with a clock of its own says what time it is.
+        date = b"" if b"\r\nDate: " in reply.head else self._server.clock.date_line()
+        self._transport.write(reply.head + date + connection + body)
         if not keep:
             self._transport.close()
 

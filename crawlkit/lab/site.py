@@ -10,36 +10,42 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting
 from crawlkit.lab.content import Answer, Ask, Place, Section, draw
+from crawlkit.lab.faulty import Faulty
+from crawlkit.lab.finite import Finite
+from crawlkit.lab.lastmod_sites import Living
 from crawlkit.lab.links import Broken, Canonical, Cross, Redirects
 from crawlkit.lab.markup import Anchor, bullets, document
 from crawlkit.lab.mazes import Calendar, Deep
 from crawlkit.lab.shop import Shop, ShopTracking
 from crawlkit.lab.trouble import Failing, Files, Large, Outage, Robots, Slow
+from crawlkit.lab.zoo import TRAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["SECTIONS", "Site", "make_sections", "section_from_text", "section_to_text"]
 
-SECTIONS: dict[str, type[Section]] = {
-    kind.name: kind
-    for kind in (
-        Shop,
-        ShopTracking,
-        Redirects,
-        Broken,
-        Canonical,
-        Cross,
-        Slow,
-        Failing,
-        Outage,
-        Large,
-        Files,
-        Robots,
-        Calendar,
-        Deep,
-    )
-}
+KINDS: tuple[type[Section], ...] = (
+    Shop,
+    ShopTracking,
+    Redirects,
+    Broken,
+    Canonical,
+    Cross,
+    Slow,
+    Failing,
+    Outage,
+    Large,
+    Files,
+    Robots,
+    Calendar,
+    Deep,
+    Faulty,
+    Finite,
+    *TRAPS,
+    Living,
+)
+SECTIONS: dict[str, type[Section]] = {kind.name: kind for kind in KINDS}
 """The sections that a site can be made of, by name."""
 
 ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")

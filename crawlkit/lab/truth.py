@@ -42,7 +42,7 @@ class TruePage(NamedTuple):
     depth
         Links from the section's first page, redirects not counted; None if no link leads here.
     is_trap
-        Whether it belongs to a section without an end.
+        Whether it belongs to a trap: it, or what it leads to, has no end or is nothing new.
     allowed
         Whether robots.txt allows it.
     record
@@ -121,8 +121,14 @@ class Truth:
         ]
 
     def is_trap(self, url: str) -> bool:
-        """Tell whether a URL belongs to a section without an end, listed or not."""
-        return any(url.startswith(prefix) for prefix in self.traps)
+        """Tell whether a URL belongs to a trap, listed or not."""
+        host = self._host(url)
+        if host is None:
+            return False
+        place = self._site.places[host]
+        target = "/" + url.removeprefix(place.base)
+        section = self._site.section_at(host, target.partition("?")[0])
+        return section is not None and section.is_trap(place, target)
 
     def links_of(self, url: str) -> list[str]:
         """Return the URLs a page links to, each spelling replaced by the URL it stands for."""

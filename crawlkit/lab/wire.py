@@ -93,9 +93,12 @@ def prepare(answer: Answer, modified: int | None) -> Prepared:
     if status == 200 and answer.fault is None:
         etag = f'"{hashlib.blake2b(answer.body, digest_size=8).hexdigest()}"'
         lines.append(f"ETag: {etag}")
+        if any(name == "Last-Modified" for name, _ in answer.headers):
+            modified = None  # the answer has its own
         if modified is not None:
             lines.append(f"Last-Modified: {formatdate(modified, usegmt=True)}")
-    lines += [f"{name}: {value}" for name, value in answer.headers]
+    # An empty value leaves a header out that would be there otherwise.
+    lines += [f"{name}: {value}" for name, value in answer.headers if value]
     head = "".join(f"{line}\r\n" for line in lines).encode("utf-8")
     return Prepared(status, head, answer.body, etag, modified, answer.wait, answer.fault)
 
