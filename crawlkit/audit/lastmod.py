@@ -99,6 +99,10 @@ def audit_lastmod(
     """
     limits = make_thresholds(thresholds)
     _check(sample=sample, pages=pages, refetch=refetch, delay=delay, extractor=extractor)
+    if isinstance(random_seed, bool) or not isinstance(random_seed, int) or random_seed < 0:
+        raise BadSetting(
+            "random_seed", f"{random_seed!r} is none", "Pass 0 or a whole number above."
+        )
     crawled = None if pages is None else _given_pages(pages)
     entries = _entries(source, http, progress=progress)
     again = None if refetch is None else _read_again(entries, source, refetch, http)
@@ -159,8 +163,11 @@ def record_lastmod(
     ...     record_lastmod(folder, entries, pages).verdict
     'undecided'
     """
+    checked = checked_entries(entries)
+    if pages is None:
+        raise BadSetting("pages", "None is no crawl", "Pass a crawl, or crawl.pages.")
     return audit_lastmod(
-        checked_entries(entries),
+        checked,
         sample=None,
         pages=pages,
         history=history,

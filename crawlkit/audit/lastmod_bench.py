@@ -90,6 +90,20 @@ class AuditBench:
         authorities = dates["url"].str.extract(r"^(https?://[^/?#]+)", expand=False).unique()
         return {each for each in found | {_host_of(name) for name in authorities} if each}
 
+    def _unread_files(self) -> dict[str, str]:
+        """Return the reason that tells how many files could not be read, if any."""
+        known = {each.get("url") for each in self._files}
+        rows = self._entries.attrs.get("unread_rows", ())
+        more = [code for name, code in rows if name not in known]
+        unread = [each["reason"] for each in self._files if each.get("reason")]
+        unread = [code for code in (*unread, *more) if code != "already_read"]
+        if not unread:
+            return {}
+        return {
+            "unread_files": f"{len(unread)} of {len(self._files) + len(more)} sitemap files could "
+            f"not be read ({', '.join(sorted(set(unread)))})"
+        }
+
     def open_history(self, folder: Any) -> None:
         """Read what earlier audits saw."""
         if folder is not None:
@@ -169,12 +183,7 @@ class AuditBench:
             reasons["interrupted"] = f"the sample ended after {len(self._visits)} pages"
         for name in self._rounds.attrs.get("unreadable", ()):
             reasons["history_unreadable"] = f"{name} could not be read, and is left out"
-        unread = [each["reason"] for each in self._files if each.get("reason")]
-        if unread:
-            reasons["unread_files"] = (
-                f"{len(unread)} of {len(self._files)} sitemap files could not be read "
-                f"({', '.join(sorted(set(unread)))})"
-            )
+        reasons |= self._unread_files()
         if history is not None and len(this_round):
             write_round(history, this_round.assign(passed=judgment.verdict))
         return LastmodAudit(
@@ -186,6 +195,7 @@ class AuditBench:
                 evidence,
                 self._spread,
                 pages=(len(sample), int(sample["text_hash"].notna().sum())),
+                confidence=self.limits.confidence,
             ),
             spread=self._spread,
             sample=public_sample(sample),

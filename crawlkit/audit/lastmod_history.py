@@ -154,8 +154,10 @@ def read_rounds(folder: Any, site: str) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not isinstance(folder, str | os.PathLike) or (
-        Path(folder).exists() and not Path(folder).is_dir()
+    if (
+        not isinstance(folder, str | os.PathLike)
+        or folder == ""
+        or (Path(folder).exists() and not Path(folder).is_dir())
     ):
         raise BadSetting("history", f"{str(folder)!r} is no folder", "Pass the path of a folder.")
     tables, unreadable = [], []

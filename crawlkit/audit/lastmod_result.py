@@ -104,11 +104,11 @@ class LastmodAudit:
             "pairs": len(self.pairs),
         }
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Plot dates, agreement and intervals; see `plot_lastmod`."""
+    def plot(self, *, part: str | None = None, ax: Axes | None = None) -> Axes:
+        """Plot dates, agreement and intervals, or one `part` of them; see `plot_lastmod`."""
         from crawlkit.plots.lastmod import plot_lastmod
 
-        return plot_lastmod(self, ax=ax)
+        return plot_lastmod(self, part=part, ax=ax)
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: {headline(self.verdict, self.reasons)}", *self.sentences]

@@ -70,6 +70,11 @@ def checked_entries(entries: Any, *, argument: str = "entries") -> pd.DataFrame:
         return entries
     kept = entries[told]
     kept.attrs = dict(entries.attrs)
+    if {"sitemap", "issues"} <= set(entries.columns):
+        codes = entries.loc[~told, "issues"].astype("str").str.partition(" ")[0]
+        kept.attrs["unread_rows"] = tuple(
+            zip(entries.loc[~told, "sitemap"].astype("str"), codes, strict=True)
+        )
     return kept
 
 

@@ -151,6 +151,10 @@ def judge(evidence: Evidence, thresholds: LastmodThresholds) -> Judgment:
         return Judgment(seen, reasons)
     if sampled == "distrust":
         return Judgment("distrust", reasons)
+    if seen is None and sampled is None:
+        reasons["no_sample"] = (
+            "no page was looked at, and dates alone never prove that they are true"
+        )
     passed = sampled == "provisional" or (sampled is None and evidence.passed_before)
     if passed and finding in ("ok", "partial"):
         return Judgment("provisional", reasons)

@@ -39,6 +39,7 @@ def three_sentences(
     spread: pd.DataFrame,
     *,
     pages: tuple[int, int],
+    confidence: float = 0.95,
 ) -> tuple[str, str, str]:
     """Return what to tell people.
 
@@ -50,11 +51,13 @@ def three_sentences(
         What `lastmod_spread` returns.
     pages
         Of the sample: how many were asked for, and how many gave a text.
+    confidence
+        Of the intervals.
     """
     advice = _BY_FILE if "mixed_files" in reasons else _ADVICE[verdict]
     return (
         _of_dates(spread, reasons),
-        _of_pages(reasons, evidence, *pages),
+        _of_pages(reasons, evidence, *pages, confidence=confidence),
         f"{_of_changes(reasons, evidence)} {advice}",
     )
 
@@ -91,7 +94,14 @@ def _of_dates(spread: pd.DataFrame, reasons: dict[str, str]) -> str:
     return f"{text})."
 
 
-def _of_pages(reasons: dict[str, str], evidence: Evidence, visited: int, readable: int) -> str:
+def _of_pages(
+    reasons: dict[str, str],
+    evidence: Evidence,
+    visited: int,
+    readable: int,
+    *,
+    confidence: float,
+) -> str:
     """Say what the pages' own dates say."""
     if not visited and evidence.finding in ("absent", "stamp_generation", "stamp_request"):
         return "No page was looked at: the dates alone decide."
@@ -104,7 +114,7 @@ def _of_pages(reasons: dict[str, str], evidence: Evidence, visited: int, readabl
         return f"{text}; {detail}."
     text += (
         f"; lastmod agrees with the page's own date on {found.share.rate:.0%} of "
-        f"{found.share.trials:.0f} (95 % interval {found.share.low:.0%} to "
+        f"{found.share.trials:.0f} ({confidence:.0%} interval {found.share.low:.0%} to "
         f"{found.share.high:.0%}; shuffled dates reach {found.chance:.0%})"
     )
     if found.offset:

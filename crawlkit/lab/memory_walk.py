@@ -9,9 +9,6 @@ from urllib.parse import urlsplit
 from crawlkit.errors import BadSetting
 from crawlkit.lab.site import Site, make_sections
 from crawlkit.lab.truth import Truth
-from crawlkit.web.fingerprint import body_hash
-from crawlkit.web.html import parse_page
-from crawlkit.web.urls import Address, LinkResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crawlkit.lab.content import Answer, Section
+    from crawlkit.web.urls import Address
 
 __all__ = ["LabWalk", "walk"]
 
@@ -118,6 +116,9 @@ class _Walker:
     """Takes pages breadth first and notes what a crawl would note."""
 
     def __init__(self, site: Site) -> None:
+        # Serving the practice site must not load a parser.
+        from crawlkit.web.urls import LinkResolver
+
         self.site = site
         self.resolver = LinkResolver()
         self.keys: dict[str, str] = {}
@@ -164,6 +165,8 @@ class _Walker:
 
     def fetch(self, number: int) -> None:
         """Take one page."""
+        from crawlkit.web.fingerprint import body_hash
+
         entry = self.urls[number]
         url = entry["url"]
         answer = self.site.answer(0, "/" + url.removeprefix(BASE))
@@ -204,6 +207,9 @@ class _Walker:
 
     def read(self, entry: dict[str, Any], answer: Answer, row: dict[str, Any]) -> int:
         """Note what a page says and where it leads; return the number of new URLs."""
+        from crawlkit.web.html import parse_page
+        from crawlkit.web.urls import Address
+
         page = parse_page(answer.body, url=entry["url"], content_type=answer.content_type)
         row.update(
             title=page.title, h1=page.h1, lang=page.lang, words=page.words,

@@ -112,12 +112,12 @@ def _draw_dates(audit: Any, ax: Axes) -> None:
         inside, bins=60, range=(low, high), color=OKABE_ITO["sky blue"], edgecolor="black",
         linewidth=0.4,
     )  # fmt: skip
-    for place, moment in enumerate(moments):
-        if low <= moment <= high:
-            ax.axvline(
-                moment, color=OKABE_ITO["vermilion"], linestyle="--", linewidth=1.6,
-                label="sitemap made" if place == 0 else None,
-            )  # fmt: skip
+    shown = [moment for moment in moments if low <= moment <= high]
+    for place, moment in enumerate(shown):
+        ax.axvline(
+            moment, color=OKABE_ITO["vermilion"], linestyle="--", linewidth=1.6,
+            label="sitemap made" if place == 0 else None,
+        )  # fmt: skip
     ax.set_xlim(low, high)
     locator = mdates.AutoDateLocator(minticks=3, maxticks=6)
     ax.xaxis.set_major_locator(locator)
@@ -125,7 +125,7 @@ def _draw_dates(audit: Any, ax: Axes) -> None:
     left_out = len(days) - len(inside)
     if left_out:
         ax.set_xlabel(f"lastmod (UTC); {format_number(left_out)} further back are not shown")
-    if moments:
+    if shown:
         ax.legend(loc="upper left", framealpha=0.9)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.plots.label_places import place_labels, wrapped
@@ -22,6 +22,11 @@ _REFERENCES: dict[str, tuple[str, Any, float]] = {
     "omniscient": ("#555555", "--", 1.5),
     "reachable_bound": ("#888888", ":", 1.5),
 }
+# An ordering looks the same in every picture, whatever stands beside it.
+_PLACES = {
+    "opic": 0, "partial_pagerank": 1, "push_pagerank": 2, "larger_sites_first": 3, "inlinks": 4,
+    "depth_first": 5, "random": 6, "priority": 7,
+}  # fmt: skip
 _SPOKEN = {"reachable_bound": "bound"}
 _MOST_BANDS = 6  # more of them hide each other
 
@@ -73,21 +78,29 @@ def plot_orderings(comparison: Any, *, ax: Axes | None = None, bands: bool = Tru
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0))
     drawn = []
-    styled = 0
+    places = _places(list(lines))
     with_bands = bands and len(lines) <= _MOST_BANDS + len(_REFERENCES)
     for name, line in lines.items():
         if name in _REFERENCES:
             color, style, width = _REFERENCES[name]
         else:
-            color = OKABE_ITO[_COLORS[styled % len(_COLORS)]]
-            style, width = _STYLES[styled % len(_STYLES)], 1.5
-            styled += 1
+            turn, place = divmod(places[name], len(_COLORS))
+            color = OKABE_ITO[_COLORS[place]]
+            style, width = _STYLES[(place + turn) % len(_STYLES)], 1.5
         ax.plot(line["x"], line["y"], color=color, linestyle=style, linewidth=width, label=name)
         if with_bands and name not in ("omniscient", "reachable_bound") and "low" in line:
             ax.fill_between(line["x"], line["low"], line["high"], color=color, alpha=0.12, lw=0)
         drawn.append((safe_label(_SPOKEN.get(name, name)), color, line["x"], line["y"]))
     place_labels(ax, drawn)
     return ax
+
+
+def _places(names: list[str]) -> dict[str, int]:
+    """Return the color and style of each curve: the usual orderings theirs, others a free one."""
+    places = {name: _PLACES[name] for name in names if name in _PLACES}
+    free = (number for number in count() if number not in set(places.values()))
+    others = [name for name in names if name not in _PLACES and name not in _REFERENCES]
+    return {**places, **dict(zip(others, free, strict=False))}
 
 
 def _lines(curves: pd.DataFrame) -> dict[str, dict[str, list[float]]]:
@@ -124,11 +137,12 @@ def _title(lines: dict[str, dict[str, list[float]]]) -> str:
         best = "breadth_first" if base is not None else next(iter(reached), None)
     if best is None:
         return "No ordering has half of the value"
-    text = (
-        f"{safe_label(best).lstrip()} has half of the value after {reached[best]:.0%} of the pages"
-    )
+    told = {name: f"{reached[name]:.0%}" for name in reached}
+    if best != "breadth_first" and told.get("breadth_first") == told[best]:
+        told = {name: f"{reached[name]:.1%}" for name in reached}
+    text = f"{safe_label(best).lstrip()} has half of the value after {told[best]} of the pages"
     if best != "breadth_first" and base is not None:
-        text += f"; breadth_first needs {base:.0%}"
+        text += f"; breadth_first needs {told['breadth_first']}"
     if "omniscient" in reached and len(lines) > 1:
-        text += f", omniscient {reached['omniscient']:.0%}"
+        text += f", omniscient {told['omniscient']}"
     return text

@@ -1,0 +1,90 @@
+"""plot_discovery: what it draws and says for a finite site, a trap, and both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+
+import crawlkit as ck
+from crawlkit import lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_rgba
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+ALARM = to_rgba("#D55E00")
+
+
+def alarmed(ax: plt.Axes) -> bool:
+    """Tell whether any area has the color of a trap."""
+    colors = [tuple(color) for area in ax.collections for color in area.get_facecolor()]
+    return any(color == ALARM for color in colors)
+
+
+def labels(ax: plt.Axes) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_finite_site_a_trap_and_both_tell_apart() -> None:
+    finite = ck.plot_discovery(lab.walk([lab.Finite(pages=150)], seed=3, max_pages=900))
+    assert finite.get_title().startswith("Finite: after")
+    assert not alarmed(finite)
+    trap = ck.plot_discovery(lab.walk(["events"], max_pages=200))
+    assert trap.get_title().startswith("No end in sight: 1.0 new URLs per page")
+    assert alarmed(trap)
+    both = ck.plot_discovery(lab.walk([lab.Finite(pages=150), "sessions"], seed=3, max_pages=500))
+    assert "lab.example/sessions/" in both.get_title()
+    assert alarmed(both)
+    assert labels(both)[:2] == ["lab.example/sessions/", "lab.example/finite/"]
+
+
+def test_units_frontier_and_band_are_on_the_picture() -> None:
+    ax = ck.plot_discovery(lab.walk(["shop"], max_pages=200))
+    assert ax.get_xlabel() == "pages fetched"
+    assert ax.get_ylabel() == "new URLs per page"
+    right = next(other for other in ax.figure.axes if other is not ax)
+    assert right.get_ylabel() == "frontier: URLs waiting"
+    assert {"95 % band", "frontier (right)"} <= set(labels(ax))
+
+
+def test_it_draws_on_the_axes_that_it_is_given_and_takes_a_curve() -> None:
+    _, ax = plt.subplots()
+    curve = ck.discovery_curve(lab.walk(["events"], max_pages=80), by="template")
+    assert ck.plot_discovery(curve, ax=ax, window=10) is ax
+    assert any("?month&year" in label for label in labels(ax))
+
+
+def test_unsettled_and_nearly_finished_crawls_say_so() -> None:
+    up = pd.DataFrame({"new_urls": [3] * 30 + [0] * 60 + [1] * 2, "frontier_size": 5})
+    assert ck.plot_discovery(up).get_title().startswith("Not settled")
+    down = pd.DataFrame({"new_urls": [3] * 30 + [0] * 60, "frontier_size": 10})
+    assert ck.plot_discovery(down).get_title().startswith("Coming to an end, about 90 % done")
+    early = pd.DataFrame({"new_urls": [3] * 5})
+    assert "too early" in ck.plot_discovery(early).get_title()
+
+
+def test_nothing_and_hostile_text_can_be_plotted() -> None:
+    assert ck.plot_discovery(pd.DataFrame({"new_urls": []})).get_title() == "No page was fetched"
+    odd = pd.DataFrame({"new_urls": [1] * 40, "url": ["https://_$x$.example/$\\frac{/y"] * 40})
+    ax = ck.plot_discovery(odd)
+    ax.figure.canvas.draw()
+    assert "frac" in ax.get_title()
+
+
+@pytest.mark.parametrize("wrong", [None, pd.DataFrame({"url": ["a"]})])
+def test_what_has_no_curve_is_told(wrong: object) -> None:
+    with pytest.raises(ck.BadSetting, match="crawl_or_fetches"):
+        ck.plot_discovery(wrong)
