@@ -75,14 +75,14 @@ def kills_behind_latency(
 
 
 @pytest.fixture
-def report(capsys: pytest.CaptureFixture[str]) -> Callable[[KillRun], None]:
+def report(record_property: Callable[[str, object], None]) -> Callable[[KillRun], None]:
     def print_run(run: KillRun) -> None:
-        with capsys.disabled():
-            print(f"\n{run.in_words()}")
+        record_property("figure", run.in_words())
 
     return print_run
 
 
+@pytest.mark.xdist_group("kills behind latency")  # one process runs them side by side
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("workers", WORKERS)
 def test_ten_kills_behind_latency_leave_the_exact_crawl(

@@ -1,4 +1,4 @@
-"""The monitor in a real JupyterLab, clicked by a real browser, while the crawl really runs."""
+"""The widgets in a real JupyterLab, clicked by a real browser, while the crawl really runs."""
 
 from __future__ import annotations
 
@@ -91,9 +91,10 @@ def site() -> Iterator[ck.lab.PracticeSite]:
         yield made
 
 
-@pytest.fixture
-def jupyter(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """Start JupyterLab with nothing of the user's own; give its address and its folder."""
+    tmp_path = tmp_path_factory.mktemp("jupyter")
     root = tmp_path / "notebooks"
     settings = tmp_path / "settings" / "@jupyterlab" / "apputils-extension"
     for folder in (root, settings):
@@ -136,15 +137,15 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-def write_notebook(root: Path, cells: list[str]) -> str:
-    """Write a notebook of code cells; return its name."""
+def write_notebook(root: Path, name: str, cells: list[str]) -> str:
+    """Write a notebook of code cells; return its file's name. Each name has a kernel of its own."""
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
-    nbformat.write(notebook, root / "monitor.ipynb")
-    return "monitor.ipynb"
+    nbformat.write(notebook, root / f"{name}.ipynb")
+    return f"{name}.ipynb"
 
 
 class Lab:
@@ -202,7 +203,7 @@ def test_buttons_rule_the_crawl_and_page_text_stays_text(
         "monitor.crawl.pages[['title', 'url']].head()",
         f"import ipywidgets; ipywidgets.HTML({TITLE!r})",
     ]
-    lab = Lab(browser, url, write_notebook(root, cells))
+    lab = Lab(browser, url, write_notebook(root, "buttons", cells))
 
     # Start: the cell has ended, and the crawl advances.
     lab.run(0)
@@ -263,7 +264,7 @@ def test_closing_the_tab_loses_nothing(
         "monitor",
         "monitor",
     ]
-    lab = Lab(browser, url, write_notebook(root, cells))
+    lab = Lab(browser, url, write_notebook(root, "tab", cells))
     lab.run(0)
     lab.click("Start")
     until(lambda: len(site.requests) > 10)
@@ -277,3 +278,31 @@ def test_closing_the_tab_loses_nothing(
     lab.wait_for_state("ended (finished): 300 pages")
     assert len(ck.open_crawl(folder).pages) == PAGES
     assert site.repeats() == 0
+
+
+@pytest.mark.timeout(300)
+def test_the_explorer_follows_its_controls(jupyter: tuple[str, Path], browser: Any) -> None:
+    url, root = jupyter
+    pages = [f"http://a.example/{TITLE}{number}" for number in range(20)]
+    targets = [pages[(number * 7 + 3) % 20] for number in range(20)] + pages[1:] + pages[:1]
+    graph = (pages + pages, targets)
+    cells = [
+        "import crawlkit as ck\n"
+        f"explorer = ck.OrderingExplorer({graph!r}, {pages[0]!r}, orders=['opic', 'inlinks'])\n"
+        "explorer",
+    ]
+    lab = Lab(browser, url, write_notebook(root, "explorer", cells))
+    lab.run(0)
+    lab.wait_for_state("after 2 of 20 downloads: opic")
+    assert lab.page.evaluate("document.querySelector('img.widget-image').naturalWidth") > 300
+    lab.page.locator("text=Frontier of opic").wait_for()
+    lab.page.locator("td", has_text="window.hostile").first.wait_for()
+
+    lab.page.locator(".widget-dropdown select").select_option("inlinks")
+    lab.page.locator("text=Frontier of inlinks").wait_for()
+    lab.page.locator(".noUi-handle").last.focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.wait_for_state("after 3 of 20 downloads: opic")
+    lab.page.locator(".widget-select-multiple select").select_option(["breadth_first"])
+    lab.page.locator("text=Frontier of breadth_first").wait_for()
+    assert not lab.hostile_ran()

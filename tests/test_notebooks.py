@@ -54,6 +54,86 @@ STATED: dict[str, list[tuple[str, str]]] = {
         ("3 URLs were known and not asked for", "crawl.summary()['excluded'] == {'robots': 3}"),
         ("keeps to it as a lower bound", "rules.closest_requests() > 0.25"),
     ],
+    "04_which_page_next": [
+        ("`club/` has four", "graph['target'].eq('club/').sum() == 4"),
+        (
+            "goes fourth, and with breadth first it went seventh",
+            "[orders[o].index('club/faq') for o in ('opic', 'breadth_first')] == [3, 6]",
+        ),
+        ("which had 0.375", "ck.rank_frontier(graph, 'opic', ['shop/', 'blog/']).iloc[0] == 0.375"),
+        ("adds up to 1 at every step", "abs(sum(cash.values()) - 1) < 1e-12"),
+        ("Four orders of the same eight pages", "len(set(map(tuple, orders.values()))) == 5"),
+        (
+            "OPIC has 73 % of the value and breadth first 50 %",
+            "[round(gathered.at[4, o], 2) for o in ('opic', 'breadth_first')] == [0.73, 0.5]",
+        ),
+        ("a site of some 400 pages", "whole.finished and 390 < len(whole.pages) < 410"),
+        (
+            "between 44 % and 65 % of the PageRank",
+            "(round(min(share.values()), 2), round(max(share.values()), 2)) == (0.44, 0.65)",
+        ),
+        ("Depth first is the worst", "min(share, key=share.get) == 'depth_first'"),
+        ("99 of its 100 pages are of the manual", "manual.sum() == 99"),
+        ("what would OPIC take next", "ranked.index[0] != oldest.index[0]"),
+    ],
+    "05_comparing_orderings": [
+        (
+            "OPIC: 0.739 against 0.697 for breadth first",
+            "once.table['auc'].round(3)[[2, 0]].tolist() == [0.739, 0.697]",
+        ),
+        (
+            "`larger_sites_first` is exactly breadth first",
+            "once.table['auc'][4] == once.table['auc'][0]",
+        ),
+        (
+            "OPIC gains 0.071 (0.065 to 0.076), from every seed",
+            "runs.table.loc[1, ['auc_gain', 'auc_gain_low', 'auc_gain_high', 'wins']].astype(float)"
+            ".round(3).tolist() == [0.071, 0.065, 0.076, 1.0]",
+        ),
+        ("The home page alone had said 0.042", "round(once.table['auc_gain'][2], 3) == 0.042"),
+        ("one holds 317 of the pages", "pages['url'].map(folder).value_counts().iloc[0] == 317"),
+        ("0.206 below breadth first", "round(gains[0]['larger_sites_first'], 3) == -0.206"),
+        ("0.000 to breadth first that rests", "abs(gains[20]['larger_sites_first']) < 5e-4"),
+        (
+            "OPIC still gains, 0.035 instead of 0.066",
+            "[round(gains[rest]['opic'], 3) for rest in (20, 0)] == [0.035, 0.066]",
+        ),
+        (
+            "Even `omniscient` falls",
+            "polite.table['auc'][3] < rude.table['auc'][3] - 0.05",
+        ),
+        (
+            "OPIC gains 0.005 (0.000 to 0.011)",
+            "text.table.loc[1, ['auc_gain', 'auc_gain_low', 'auc_gain_high']].astype(float)"
+            ".round(3).tolist() == [0.005, 0.0, 0.011]",
+        ),
+        ("shows that 0.152 could be had", "round(text.table['auc_gain'][2], 3) == 0.152"),
+        (
+            "has not the truest picture (0.63), and breadth first has a better one (0.75)",
+            "runs.table['tau'].round(2)[[4, 0]].tolist() == [0.63, 0.75]",
+        ),
+    ],
+    "06_is_lastmod_true": [
+        ("read its 300 entries", "len(news.numbers()) == 300"),
+        ("46 pages changed",
+         "(news.truth('', seed=6)['changed_at'] > now(news, hours=6)).sum() == 46"),
+        ("fetches six times too much", "6 < 300 / 46 < 7"),
+        ("`stamp_generation` and `absent`", "list(stamped.reasons) == ['stamp_generation']"),
+        ("10,236 entries without a date", "len(archive.numbers()) == 10_236"),
+        ("All 80 agree", "first.sample['agreement'].eq('agrees').sum() == 80"),
+        ("the verdict is `provisional`", "first.verdict == 'provisional'"),
+        ("Now it is `trust`", "later.verdict == 'trust'"),
+        ("26 had a `lastmod` that moved", "later.pairs['moved'].sum() == 26"),
+        ("on the other 54 it had not", "(later.pairs['moved'] == later.pairs['changed']).all()"
+         " and len(later.pairs) == 80"),
+        ("a rate of at least 87 %", "round(later.scorecard['low'].iloc[0], 2) == 0.87"),
+        ("137 requests instead of 400", "(len(due), len(entries)) == (137, 400)"),
+        ("exactly the right ones", "due == set(truth.loc[truth['changed_at'] > monday, 'url'])"),
+        ("There are nine such sites", "len(ck.lab.LASTMOD_CASES) == 9 == len(names)"),
+        ("the first visit finds nothing wrong", "one.verdict == 'provisional'"),
+        ("The second visit does", "two.verdict == 'distrust' and 'phantom_moves' in two.reasons"),
+        ("All ten agree", "small.sample['agreement'].eq('agrees').sum() == 10"),
+    ],
     "09_killed_ten_times": [
         ("each is killed ten times", "len(moments) == 10"),
         ("exactly 500 rows, whenever", "killed['rows'].iloc[-1] == 500"),

@@ -11,10 +11,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.text import Text
 
 from crawlkit.errors import BadSetting
 from crawlkit.order.graph_inputs import link_graph
+from crawlkit.order.registry import ORDERINGS
 from crawlkit.plots.graph_pictures import plot_graph
 from crawlkit.plots.orderings import plot_orderings
 
@@ -136,8 +138,9 @@ def test_downloads_have_a_color_and_waiting_pages_are_gray() -> None:
 def test_a_large_graph_is_a_sample_and_says_so() -> None:
     large = nx.gnp_random_graph(120, 0.05, seed=1, directed=True)
     ax = plot_graph(large, order=list(range(100)), max_pages=40)
-    assert sum(len(dots.get_offsets()) for dots in ax.collections[1:]) == 40
-    assert max(dots.get_array().max() for dots in ax.collections[1:]) == 40
+    dots = [found for found in ax.collections if isinstance(found, PathCollection)]
+    assert sum(len(each.get_offsets()) for each in dots) == 40
+    assert max(each.get_array().max() for each in dots) == 40
     title = ax.get_title().replace("\n", " ")
     assert title == ("100 of 120 pages downloaded; a sample of 40 is drawn, those downloaded first")
     most = plot_graph(large, max_pages=10).get_title().replace("\n", " ")
@@ -173,3 +176,32 @@ def test_hostile_pages_are_only_text() -> None:
 def test_wrong_arguments_are_named(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadSetting, match=problem):
         plot_graph(**{"graph": WEB, **arguments})
+
+
+def test_an_ordering_has_its_color_and_style_in_every_picture() -> None:
+    def look(*names: str) -> dict[str, tuple[Any, Any]]:
+        curves = pd.DataFrame(
+            [(name, share, share) for name in names for share in (0.0, 1.0)],
+            columns=["ordering", "page_share", "value_share"],
+        )
+        lines = plot_orderings(curves).get_lines()
+        return {
+            str(line.get_label()): (line.get_color(), str(line.get_linestyle())) for line in lines
+        }
+
+    usual = [name for name in ORDERINGS if name not in ("breadth_first", "omniscient")]
+    together = look(*usual, "mine", "breadth_first")
+    assert len(set(together.values())) == len(together) == 10
+    for name in usual:
+        assert look("mine", name)[name] == together[name]
+
+
+def test_a_title_does_not_tell_one_number_for_two_orderings() -> None:
+    shares = {"breadth_first": [0.2040, 0.9], "opic": [0.2004, 0.9]}
+    curves = pd.DataFrame(
+        [(name, x, y) for name, xs in shares.items() for x, y in zip(xs, (0.5, 1.0), strict=True)]
+        + [(name, 0.0, 0.0) for name in shares],
+        columns=["ordering", "page_share", "value_share"],
+    ).sort_values(["ordering", "page_share"])
+    title = plot_orderings(curves).get_title().replace("\n", " ")
+    assert title == "opic has half of the value after 20.0% of the pages; breadth_first needs 20.4%"

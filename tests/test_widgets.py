@@ -12,7 +12,7 @@ import pytest
 
 import crawlkit as ck
 from crawlkit.crawling.lock import FolderLock
-from crawlkit.widgets import CrawlMonitor
+from crawlkit.widgets.monitor import CrawlMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

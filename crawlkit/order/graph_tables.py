@@ -183,6 +183,7 @@ def _number_text(
     """Return labels as numbers: those of ``first`` in its order, others by first mention."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     try:
         known = _arrow_text([] if first is None else first)
@@ -191,9 +192,11 @@ def _number_text(
         return _number_objects(links, first)
     # The links of a page lie together, so its address is looked up once and not once a link.
     heads = _run_starts(source)
-    encoded = target.dictionary_encode()
+    pool = pa.system_memory_pool()  # it gives back what a step took before the next one takes more
+    encoded = pc.dictionary_encode(target, memory_pool=pool)
     target_codes = np.asarray(encoded.indices)
-    others, labels = _look_up(pa.concat_arrays([known, source.take(pa.array(heads))]), encoded)
+    first_links = pc.take(source, pa.array(heads), memory_pool=pool)
+    others, labels = _look_up(pa.concat_arrays([known, first_links], memory_pool=pool), encoded)
     known_codes, head_codes = others[: len(known)], others[len(known) :]
     rank, order = _by_first_mention(known_codes, head_codes, heads, target_codes, len(labels))
     sources = np.repeat(rank[head_codes], np.diff(np.append(heads, len(source))))
@@ -206,14 +209,15 @@ def _look_up(values: Any, encoded: Any) -> tuple[Numbers, Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = pc.index_in(values, value_set=encoded.dictionary)
+    pool = pa.system_memory_pool()
+    found = pc.index_in(values, value_set=encoded.dictionary, memory_pool=pool)
     lacking = found.is_null()
     codes = np.array(found.fill_null(-1))
-    more = values.filter(lacking).dictionary_encode()
+    more = pc.dictionary_encode(values.filter(lacking), memory_pool=pool)
     codes[np.asarray(lacking.to_numpy(zero_copy_only=False))] = np.asarray(more.indices) + len(
         encoded.dictionary
     )
-    return codes, pa.concat_arrays([encoded.dictionary, more.dictionary])
+    return codes, pa.concat_arrays([encoded.dictionary, more.dictionary], memory_pool=pool)
 
 
 def _arrow_text(values: Any) -> Any:
@@ -248,14 +252,15 @@ def _by_first_mention(
     """Return the rank of each code and the codes by rank: known ones, then by first mention."""
     import numpy as np
 
+    small = max(count, 2 * len(target_codes)) <= np.iinfo(np.int32).max
+    dtype: Any = np.int32 if small else np.int64
     # Written backwards, so that what stays is the first mention; a source before its target.
-    when, as_source = np.full((2, count), np.iinfo(np.int64).max)
-    when[target_codes[::-1]] = np.arange(2 * len(target_codes) - 1, 0, -2)
+    when, as_source = np.full((2, count), np.iinfo(dtype).max, dtype=dtype)
+    when[target_codes[::-1]] = np.arange(2 * len(target_codes) - 1, 0, -2, dtype=dtype)
     as_source[head_codes[::-1]] = 2 * heads[::-1]
     np.minimum(when, as_source, out=when)
     when[known[::-1]] = np.arange(-1, -len(known) - 1, -1)
     order = np.argsort(when, kind="stable")
-    dtype: Any = np.int32 if count <= np.iinfo(np.int32).max else np.int64
     rank = np.empty(count, dtype=dtype)
     rank[order] = np.arange(count)
     return rank, order

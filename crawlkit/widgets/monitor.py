@@ -1,4 +1,4 @@
-"""Widgets for a notebook: `CrawlMonitor` runs a crawl beside the cells and shows how it goes.
+"""The monitor: it runs a crawl beside the cells of a notebook and shows how it goes.
 
 The crawl runs in a thread of its own, so the cell that shows the monitor ends at once and the
 notebook stays free. A click only asks the crawl to stop or starts a thread, and returns; it works
