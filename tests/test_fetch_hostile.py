@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import socket
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -144,6 +145,56 @@ def test_a_truncated_page_keeps_its_status_headers_and_size_on_the_wire(
     assert (response.status, response.error) == (200, "truncated")
     assert response.wire_bytes == len(PAGE)
     assert response.headers["content-length"] == "99999"
+
+
+START = b"<p>" + bytes(range(32, 127)) * 40
+SMALLER = gzip.compress(START)
+BROKEN_OFF: dict[str, tuple[tuple[Step, ...], str]] = {
+    "length": ((answer(START, "Content-Length: 99999"), CLOSE), "truncated"),
+    "late": ((answer(START, "Content-Length: 99999"), Drip(b"", 9), Forever(b"", 1)), "timeout"),
+    "chunk": (
+        (answer(b"", "Transfer-Encoding: chunked") + b"ffff\r\n" + START, CLOSE), "truncated",
+    ),
+    "bad_chunk": (
+        (answer(b"", "Transfer-Encoding: chunked") + b"%x\r\n%s\r\nxyz\r\n" % (len(START), START),),
+        "bad_chunk",
+    ),
+    "gzip": ((answer(SMALLER[:-8], "Content-Encoding: gzip"),), "truncated"),
+    "gzip_cut": (
+        (answer(SMALLER[:-8], "Content-Encoding: gzip", "Content-Length: 99999"), CLOSE),
+        "truncated",
+    ),
+    "deflate": ((answer(zlib.compress(START)[:-4], "Content-Encoding: deflate"),), "truncated"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN_OFF)
+def test_who_asks_for_it_gets_the_start_of_a_body_that_broke_off(
+    server: HostileServer, fetcher: Fetcher, case: str
+) -> None:
+    steps, error = BROKEN_OFF[case]
+    url = server.on("/", *steps)
+    response = fetcher.fetch(url, keep_start=True)
+    assert (response.error, response.body) == (error, START)
+    response = fetcher.fetch(url)
+    assert (response.error, response.body) == (error, b"")
+
+
+@pytest.mark.parametrize("coding", ["gzip, gzip", "br", "gzip"])
+def test_a_start_that_cannot_be_decoded_is_not_kept(
+    server: HostileServer, fetcher: Fetcher, coding: str
+) -> None:
+    lines = (f"Content-Encoding: {coding}", "Content-Length: 99999")
+    response = fetcher.fetch(server.on("/", answer(PAGE, *lines), CLOSE), keep_start=True)
+    assert (response.error, response.body) == ("truncated", b"")
+
+
+def test_the_start_of_a_compressed_body_has_bounds(server: HostileServer) -> None:
+    lines = ("Content-Encoding: gzip", "Content-Length: 99999")
+    with Fetcher(Http(timeout=SECONDS), body_limit=200_000) as fetcher:
+        response = fetcher.fetch(server.on("/", answer(BOMB, *lines), CLOSE), keep_start=True)
+    assert response.error == "truncated"
+    assert response.body == b"\0" * 200_000
 
 
 # Redirects and addresses

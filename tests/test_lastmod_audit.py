@@ -64,7 +64,8 @@ def test_a_constant_offset_is_found_named_and_taken_off(hours: float) -> None:
 def test_where_all_dates_are_of_one_day_agreement_is_chance() -> None:
     # Spread over ten hours, so no stamp; any date agrees with any other.
     starts = NOW - np.random.default_rng(2).random(300) * 36_000
-    news = {"kind": "news", "publication_date": pd.to_datetime(starts - 9_000, unit="s", utc=True)}
+    news: dict[str, Any] = {"kind": "news"}
+    news["publication_date"] = pd.to_datetime(starts - 9_000, unit="s", utc=True)
     frame = entries(starts, made={"date": NOW}, **news)
     found = audit(frame, lambda start: start)
     assert found.verdict == "undecided"
@@ -249,6 +250,7 @@ def test_thresholds_that_cannot_be_meant_are_refused(wrong: Any, words: str) -> 
     [
         {"sample": -1}, {"sample": None}, {"sample": 1.5}, {"delay": -1}, {"delay": math.nan},
         {"refetch": "soon"}, {"extractor": "magic"}, {"pages": 3}, {"history": 3},
+        {"history": ""}, {"random_seed": -1}, {"random_seed": "x"},
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_work_are_named(options: dict[str, Any]) -> None:
@@ -256,6 +258,26 @@ def test_arguments_that_cannot_work_are_named(options: dict[str, Any]) -> None:
         ck.audit_lastmod(HONEST, progress=False, **{"sample": 0, **options})
     with pytest.raises(ck.BadSetting, match="source"):
         ck.audit_lastmod(pd.DataFrame({"x": [1]}), progress=False)
+    with pytest.raises(ck.BadSetting, match=r"http: int is no Http\. Pass ck\.Http"):
+        ck.audit_lastmod("http://127.0.0.1:9/", http=3, progress=False)  # type: ignore[arg-type]
+    with pytest.raises(ck.BadSetting, match="pages"):
+        ck.record_lastmod("history", HONEST, None)
+
+
+def test_a_verdict_without_a_sample_says_so() -> None:
+    unknown = pd.DataFrame({"url": ["http://a/other"], "text_hash": ["0" * 32]})
+    for options in ({"sample": 0}, {"sample": None, "pages": unknown}):
+        found = ck.audit_lastmod(HONEST, progress=False, **options)
+        assert (found.verdict, list(found.reasons)) == ("undecided", ["no_sample"])
+
+
+def test_sitemaps_that_are_not_there_are_told_of() -> None:
+    quick = ck.Http(retries=0, timeout=5)
+    found = ck.audit_lastmod("http://127.0.0.1:9/", http=quick, progress=False)
+    assert "1 of 1 sitemap files could not be read (robots_unreachable)" in found.sentences[0]
+    files = ck.read_sitemaps([b"<html>", b"https://a.example/"], progress=False)
+    found = ck.audit_lastmod(files, sample=0, progress=False)
+    assert found.reasons["unread_files"] == "1 of 2 sitemap files could not be read (html_page)"
 
 
 # -- over HTTP -----------------------------------------------------------------------------

@@ -89,6 +89,33 @@ def test_parts_are_drawn_on_given_axes_also_for_nothing(part: str) -> None:
         assert shown(ax)[0]
 
 
+def test_changed_since_tells_files_apart() -> None:
+    with lab.serve([lab.Living(case="half_true", size=80)]) as site:
+        files = ck.read_sitemaps(site.url, delay=0, progress=False)
+        found = ck.audit_lastmod(files, delay=0, sample=40, progress=False)
+    with pytest.warns(ck.LastmodWarning, match="judges files differently"):
+        changed = ck.changed_since(files, pd.Timestamp("2025-06-14", tz="UTC"), verdict=found)
+    assert "distrust for 40 entries, provisional for 40 entries." in changed.attrs["note"]
+    good = files[files["sitemap"].map(found.verdict_of) == "provisional"]
+    assert "kept.xml" in set(good["sitemap"]).pop()
+
+
+def test_a_file_made_long_after_all_dates_needs_no_legend() -> None:
+    found = audit(entries([NOW], made={"date": NOW + 2_000 * 86_400}), lambda start: start)
+    assert shown(found.plot(part="dates"))
+    assert found.plot(part="dates").get_legend() is None
+
+
+def test_an_audit_draws_one_part_of_itself() -> None:
+    good = audit(HONEST, lambda start: start)
+    assert shown(good.plot(part="agreement")) == ["lastmod agrees with 60 of 60 pages"]
+
+
+def test_the_words_name_the_confidence_that_was_asked_for() -> None:
+    found = audit(HONEST, lambda start: start, thresholds={"confidence": 0.99})
+    assert "99% interval" in found.sentences[1]
+
+
 def test_pictures_of_something_else_are_refused() -> None:
     with pytest.raises(ck.BadSetting, match="audit: "):
         ck.plot_lastmod(HONEST)

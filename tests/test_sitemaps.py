@@ -302,7 +302,7 @@ def test_news_images_videos_and_languages_have_their_columns() -> None:
     assert frame["kind"].tolist() == ["news", "video", "image", "urlset"]
     assert frame["publication_date"].notna().tolist() == [True, False, False, False]
     assert frame["lastmod"].isna().all()
-    assert [dict(one) for one in frame["alternates"][2]] == [
+    assert frame["alternates"][2] == [
         {"lang": "de", "url": U + "de"},
         {"lang": "fr", "url": U + "fr"},
     ]
@@ -534,6 +534,7 @@ def test_folders_files_and_lists_are_read(tmp_path: Path) -> None:
         ([], "empty"),
         ([3], "int"),
         ({"a": 1}, "dict"),
+        (pd.DataFrame({"loc": ["https://example.com/"]}), "a table is no source"),
     ],
 )
 def test_wrong_sources_are_named(source: Any, remedy: str) -> None:

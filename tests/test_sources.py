@@ -784,6 +784,10 @@ def test_a_table_of_entries_is_filtered_by_time_and_pattern() -> None:
     assert some.attrs["excluded"] == len(entries) - 2
     plain = pd.DataFrame({"loc": ["https://example.com/1"]})  # a table of another tool
     assert ck.seeds_from_sitemap(plain)["url"].tolist() == ["https://example.com/1"]
+    for lastmod in ("2024-05-17", "2024-05-17T02:00:00+02:00", "soon", None):  # from a CSV file
+        dated_text = plain.assign(lastmod=pd.Series([lastmod], dtype=object))
+        found = ck.seeds_from_sitemap(dated_text)["lastmod"]
+        assert found.notna().tolist() == [str(lastmod).startswith("2024")]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ class Answer:
     """
 
     __slots__ = (
+        "_buffer",
         "_keep_alive",
         "_rest",
         "_sock",
@@ -69,6 +70,7 @@ class Answer:
     def __init__(self, sock: socket.socket, head: bytes, rest: bytes) -> None:
         self._sock = sock
         self._rest = rest
+        self._buffer: bytearray | None = None  # a body that is being read
         self.flags: list[str] = []
         text, self.utf8 = _text(head)
         minor, self.status, self.headers = _parse_head(text, self.flags)
@@ -154,6 +156,10 @@ class Answer:
         """Return how many bytes arrived together with the head."""
         return len(self._rest)
 
+    def arrived(self) -> bytes:
+        """Return what there is of a body whose reading failed, without the frames of chunks."""
+        return b"" if self._buffer is None else bytes(self._buffer)
+
     def give_up(self) -> None:
         """Leave the body unread: the connection cannot be used again."""
         self._keep_alive = False
@@ -165,7 +171,7 @@ class Answer:
     def _read_length(self, length: int) -> bytes:
         rest = self._rest
         if len(rest) < length:
-            buffer = bytearray(rest)
+            self._buffer = buffer = bytearray(rest)
             while len(buffer) < length:
                 # Not less than a full read: so what exceeds the named length is noticed.
                 data = self._sock.recv(_READ)
@@ -173,6 +179,7 @@ class Answer:
                     raise FetchFailed("truncated", f"{len(buffer):,} of {length:,} bytes")
                 buffer += data
             rest = bytes(buffer)
+            self._buffer = None
         if len(rest) > length:
             self.flags.append("body_ignored" if self.status in {204, 304} else "extra_bytes")
             self._keep_alive = False
@@ -181,11 +188,12 @@ class Answer:
         return rest
 
     def _read_to_end(self, limit: int) -> bytes:
-        buffer = bytearray(self._rest)
+        self._buffer = buffer = bytearray(self._rest)
         self._rest = b""
         while len(buffer) <= limit:
             data = self._sock.recv(_READ)
             if not data:
+                self._buffer = None
                 return bytes(buffer)
             buffer += data
         detail = f"more than {limit:,} bytes on the wire"
@@ -194,7 +202,7 @@ class Answer:
     def _read_chunks(self, limit: int) -> bytes:
         pending = _Pending(self._sock, self._rest)
         self._rest = b""
-        body = bytearray()
+        self._buffer = body = bytearray()
         while size := pending.chunk_size():
             if len(body) + size > limit:
                 detail = f"more than {limit:,} bytes on the wire"
@@ -207,6 +215,7 @@ class Answer:
         elif rest:
             self._rest = rest
             self.flags.append("extra_bytes")
+        self._buffer = None
         return bytes(body)
 
 

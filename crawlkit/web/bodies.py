@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crawlkit.web.reasons import FetchFailed
 
-__all__ = ["OFFERED", "Decoded", "decode_body"]
+__all__ = ["OFFERED", "Decoded", "decode_body", "decode_start"]
 
 #: The Accept-Encoding that the fetcher sends.
 OFFERED = "gzip, deflate"
@@ -84,6 +84,40 @@ def decode_body(wire: bytes, codings: list[str], limit: int) -> Decoded:
         except zlib.error:
             return Decoded(wire, "undecodable", ("raw_body",))
     return Decoded(body, None, flags)
+
+
+def decode_start(wire: bytes, codings: list[str], limit: int) -> bytes:
+    """Undo the content coding of a body that broke off.
+
+    Parameters
+    ----------
+    wire
+        The beginning of the body as it came.
+    codings
+        As for `decode_body`.
+    limit
+        The most bytes that may come out.
+
+    Returns
+    -------
+    bytes
+        What can be decoded: nothing where there are several codings, or one that is not known.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> decode_start(gzip.compress(b"page", mtime=0)[:-4], ["gzip"], 1000)
+    b'page'
+    """
+    if not codings:
+        return wire[:limit]
+    frames = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+    for wbits in frames.get(codings[0], ()) if len(codings) == 1 else ():
+        try:
+            return zlib.decompressobj(wbits=wbits).decompress(wire, _allowed(wire, limit))
+        except zlib.error:
+            continue
+    return b""
 
 
 def _gunzip(data: bytes, limit: int) -> tuple[bytes, tuple[str, ...]]:

@@ -66,9 +66,9 @@ def changed_since(
     Warns
     -----
     LastmodWarning
-        If the audit said ``distrust``, or if every one of 20 dated entries or more counts as
-        changed and all their lastmod lie within one hour: the moment at which the file was made,
-        most likely, and not those at which pages changed.
+        If the audit said ``distrust``, of all or of a file, or if every one of 20 dated entries or
+        more counts as changed and all their lastmod lie within one hour: the moment at which the
+        file was made, most likely, and not those at which pages changed.
 
     Examples
     --------
@@ -98,7 +98,8 @@ def changed_since(
     result["change"] = column
     dated = lastmod[(column == "changed") | (column == "unchanged")]
     everything = len(dated) > 0 and bool((column != "unchanged").all())
-    notes = [_word_note(word)]
+    by_file = _by_file(entries, verdict)
+    notes = [_word_note(word, by_file)]
     stamped = None
     if everything:
         spread = (dated.max() - dated.min()).total_seconds()
@@ -109,14 +110,29 @@ def changed_since(
     result.attrs["note"] = " ".join(notes)
     result.attrs["verdict"] = word
     result.attrs["changed_since"] = moment.isoformat()
-    if stamped is not None or word == "distrust":
+    if stamped is not None or word == "distrust" or "distrust" in by_file:
         warnings.warn(result.attrs["note"], LastmodWarning, stacklevel=2)
     return result
 
 
-def _word_note(word: str | None) -> str:
+def _by_file(entries: pd.DataFrame, verdict: Any) -> dict[str, int]:
+    """Return how many entries are in files of which verdict, where an audit tells files apart."""
+    verdict_of = getattr(verdict, "verdict_of", None)
+    if not callable(verdict_of) or "sitemap" not in entries.columns:
+        return {}
+    counts: dict[str, int] = {}
+    for sitemap, count in entries["sitemap"].value_counts().items():
+        word = verdict_of(sitemap)
+        counts[word] = counts.get(word, 0) + count
+    return counts if len(counts) > 1 else {}
+
+
+def _word_note(word: str | None, by_file: dict[str, int]) -> str:
     if word is None:
         return "On the sitemap's own word: its lastmod was not audited."
+    if by_file:
+        counts = ", ".join(f"{word} for {by_file[word]:,} entries" for word in sorted(by_file))
+        return f"On the word of an audit, which judges files differently: {counts}."
     return f"On the word of an audit with the verdict {word}: {_WORDS[word]}."
 
 
@@ -160,7 +176,7 @@ def _verdict(verdict: Any) -> str | None:
 def _lastmod(entries: Any) -> pd.Series[Any]:
     import pandas as pd
 
-    remedy = "Pass a table of read_sitemaps."
+    remedy = "Pass a table of read_sitemaps, or convert: pd.to_datetime(lastmod, utc=True)."
     if not isinstance(entries, pd.DataFrame) or "lastmod" not in entries.columns:
         raise BadSetting("entries", "it has no column 'lastmod'", remedy)
     lastmod = entries["lastmod"]

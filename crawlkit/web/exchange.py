@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from crawlkit.web.answers import Answer, read_answer
-from crawlkit.web.bodies import decode_body
+from crawlkit.web.bodies import decode_body, decode_start
 from crawlkit.web.headers import content_type_of
 from crawlkit.web.reasons import FetchFailed
 from crawlkit.web.retry import retry_after_seconds
@@ -43,7 +43,7 @@ class Exchange:
     limit
         The most bytes of the body, on the wire and decoded.
     keep_start
-        Whether the beginning of a larger body is kept.
+        Whether the beginning of a body that is too large or breaks off is kept.
 
     Attributes
     ----------
@@ -51,6 +51,8 @@ class Exchange:
         What was odd.
     response : Response
         What was given.
+    start : bytes
+        The beginning of a body that broke off, decoded; only with `keep_start`.
     """
 
     __slots__ = (
@@ -61,6 +63,7 @@ class Exchange:
         "_limit",
         "flags",
         "response",
+        "start",
     )
 
     def __init__(
@@ -79,6 +82,7 @@ class Exchange:
         self._limit = limit
         self._head_end: int | None = None
         self.flags: list[str] = []
+        self.start = b""
 
     def run(self, origin: Origin, request: bytes) -> None:
         """Send a request and read its answer.
@@ -176,13 +180,23 @@ class Exchange:
 
     def _read(self, answer: Answer) -> None:
         response = self.response
-        wire = answer.read_body(self._limit, keep_start=self._keep_start)
-        response.wire_bytes = len(wire)
         codings = answer.codings()
+        try:
+            wire = answer.read_body(self._limit, keep_start=self._keep_start)
+        except (FetchFailed, OSError) as failure:
+            if self._keep_start and getattr(failure, "code", None) != "body_too_large":
+                self.start = decode_start(answer.arrived(), codings, self._limit)
+            raise
+        response.wire_bytes = len(wire)
         if not codings:
             response.body = wire
             return
-        decoded = decode_body(wire, codings, self._limit)
+        try:
+            decoded = decode_body(wire, codings, self._limit)
+        except FetchFailed as failure:
+            if self._keep_start and failure.code == "truncated":
+                self.start = decode_start(wire, codings, self._limit)
+            raise
         response.body, response.error = decoded.body, decoded.error
         self.flags += decoded.flags
 

@@ -14,7 +14,7 @@ import functools
 import time
 from typing import TYPE_CHECKING, Self
 
-from crawlkit.errors import BadURL
+from crawlkit.errors import BadSetting, BadURL
 from crawlkit.web.bodies import OFFERED
 from crawlkit.web.connections import Connections, Origin
 from crawlkit.web.credentials import Credentials, put_header
@@ -72,7 +72,7 @@ class Fetcher:
     Raises
     ------
     BadSetting
-        When `Http.verify` names no file or folder.
+        When `http` is no `Http`, or `Http.verify` names no file or folder.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Fetcher:
         stop: threading.Event | None = None,
         auth_hosts: Iterable[str] | None = None,
     ) -> None:
-        self.http = http = Http() if http is None else http
+        self.http = http = _checked_http(http)
         self._body_limit = body_limit
         self._stop = stop
         self._connections = Connections(verify=http.verify, allow_private=allow_private)
@@ -128,7 +128,8 @@ class Fetcher:
         timeout
             Seconds in total; `Http.timeout` when None.
         keep_start
-            Whether the beginning of a body above the limit is kept, unless it is compressed.
+            Whether `body` has the beginning of a body that broke off (``truncated``, ``timeout``
+            and the like), decoded, or of one above the limit, unless it is compressed.
 
         Returns
         -------
@@ -153,6 +154,8 @@ class Fetcher:
         except (OSError, ValueError) as error:
             # Sockets, TLS and requests raise OSErrors; what cannot be encoded is a ValueError.
             response.error, response.detail = reason_for(error)
+        if response.error is not None and exchange.start:
+            response.body = exchange.start
         if response.error is not None and not response.wire_bytes:
             # What came with the head beyond the limit was not asked for and is not counted.
             response.wire_bytes = min(exchange.body_bytes_so_far(), limit)
@@ -260,6 +263,15 @@ class Fetcher:
             exchange.flags.append("auth_challenge")
             exchange.run(origin, f"{start}{_lines(headers)}\r\n".encode())
             self._credentials.remember(response)
+
+
+def _checked_http(http: object) -> Http:
+    if http is None:
+        return Http()
+    if isinstance(http, Http):
+        return http
+    problem = f"{type(http).__name__} is no Http"
+    raise BadSetting("http", problem, 'Pass ck.Http(contact="you@example.com").')
 
 
 def _lines(headers: Mapping[str, str]) -> str:

@@ -21,8 +21,9 @@ class Response:
     headers : Headers
         The answer's headers, without control characters; empty when there is no answer.
     body : bytes
-        The decoded body. Empty when `error` is set, except where ``raw_body`` is among the flags;
-        empty for a redirect, whose body is not read.
+        The decoded body. Empty when `error` is set, except where ``raw_body`` is among the flags,
+        or the caller asked for the start of a body that is not whole; empty for a redirect, whose
+        body is not read.
     wire_bytes : int
         Bytes of the body as they came, before decoding; on an error, what had arrived by then.
     started_at : float

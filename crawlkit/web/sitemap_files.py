@@ -193,8 +193,8 @@ def _describe(response: Response, found: FileBytes) -> None:
         found.reason = "file_too_large"
     if response.error == "undecodable" and response.status == 200:
         found.reason = None  # said to be compressed, and is not; the bytes tell
-    if response.status is not None and not 200 <= response.status < 300 and not response.error:
-        found.reason = f"http_{response.status}"
+    if response.status is not None and not 200 <= response.status < 300:
+        found.reason = response.error or f"http_{response.status}"
         return
     found.body = response.body
     kind = (response.content_type or "").lower()

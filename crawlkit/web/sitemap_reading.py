@@ -40,10 +40,14 @@ _NOT_FOUND = re.compile(
     rb"(?:\b404\b|not found|no such page|does(?:n.t| not) exist|nicht gefunden|introuvable)",
     re.I,
 )
+_CUT_GZIP = frozenset(("gzip_truncated", "gzip_damaged"))
+_CUT = _CUT_GZIP | {"file_too_large"}
 _ABSOLUTE = re.compile(r"https?://\S", re.I)
 
 
-def read_content(data: bytes, *, seconds: float = 60.0, limit: int = FILE_BYTES) -> SitemapContent:
+def read_content(
+    data: bytes, *, seconds: float = 60.0, limit: int = FILE_BYTES, whole: bool = True
+) -> SitemapContent:
     r"""Read one file: a sitemap, an index, a text of URLs, RSS or Atom, compressed or not.
 
     Parameters
@@ -54,6 +58,8 @@ def read_content(data: bytes, *, seconds: float = 60.0, limit: int = FILE_BYTES)
         The most time to spend; it is looked at once a megabyte.
     limit
         The most bytes to read once decompressed.
+    whole
+        Whether this is all of the file: of a text that breaks off, the last line is left out.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def read_content(data: bytes, *, seconds: float = 60.0, limit: int = FILE_BYTES)
     >>> read_content(b"<html><title>Shop</title></html>").reason
     'html_page'
     """
-    reading = _Reading(data, time.monotonic() + seconds, limit)
+    reading = _Reading(data, time.monotonic() + seconds, limit, whole=whole)
     try:
         content = reading.read()
     except NotASitemap as other:
@@ -79,10 +85,11 @@ def read_content(data: bytes, *, seconds: float = 60.0, limit: int = FILE_BYTES)
 class _Reading:
     """The attempts to read one file."""
 
-    def __init__(self, data: bytes, deadline: float, limit: int) -> None:
+    def __init__(self, data: bytes, deadline: float, limit: int, *, whole: bool) -> None:
         self._data = data
         self._deadline = deadline
         self._limit = limit
+        self._whole = whole
         self._notes: list[str] = []
         self._size = 0
         self._head = head_of(data)
@@ -108,7 +115,7 @@ class _Reading:
         content.note(*notes, *found)
         if "file_too_large" in self._notes:
             content.reason = "file_too_large"
-        cut = {"gzip_truncated", "gzip_damaged"} & set(notes)
+        cut = _CUT_GZIP & set(notes)
         if cut and content.reason in (None, "no_urls", "parse_error", "empty_file"):
             content.reason = "truncated"
         content.kind = content.kind or "not_a_sitemap"
@@ -202,7 +209,11 @@ class _Reading:
             if content.reason is not None:
                 break
         else:
-            _take_lines([rest], content)
+            if self._whole and not _CUT & set(self._notes):
+                _take_lines([rest], content)
+            elif trimmed(rest):  # perhaps half a URL
+                content.skipped += 1
+                content.reason = "truncated"
         if "bad_bytes" in self._notes:
             self._note("not_utf8")
         if not content.locs:

@@ -115,6 +115,10 @@ def _values(entries: pd.DataFrame, name: str) -> list[Any]:
     if name not in entries.columns:
         return [None] * len(entries)
     column = entries[name]
+    if name == "lastmod" and not hasattr(column, "dt"):  # a table that was a CSV file, say
+        import pandas as pd
+
+        column = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
     return [
         None if missing else value
         for value, missing in zip(column.tolist(), column.isna().tolist(), strict=True)

@@ -145,6 +145,8 @@ def entries_frame(tables: list[pa.Table]) -> pd.DataFrame:
     for name in ("lastmod", "sitemap_lastmod", "publication_date"):
         if str(frame[name].dtype) != "datetime64[us, UTC]":
             frame[name] = frame[name].astype("datetime64[us, UTC]")
+    if frame["alternates"].notna().any():  # arrays to plain lists
+        frame["alternates"] = frame["alternates"].map(list, na_action="ignore").astype("object")
     return frame
 
 

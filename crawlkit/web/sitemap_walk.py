@@ -206,6 +206,8 @@ class Walk:
     def _finish(self, job: Job, found: FileBytes, begun: float) -> _Result:
         content = SitemapContent()
         usable = found.reason is None or bool(found.body)
+        # Of a file that broke off on the way, what was whole by then is kept.
+        broke_off = found.reason not in (None, "file_too_large")
         is_url = isinstance(job.source, str)
         if usable:
             left = max(self._limits.seconds - (time.monotonic() - begun), 1.0)
@@ -213,15 +215,17 @@ class Walk:
             if len(body) > _LARGE:
                 return_spare_memory()  # of the transport
             with self._one_at_a_time:
-                content = read_content(body, seconds=left)
+                content = read_content(body, seconds=left, whole=found.reason is None)
                 plain = not body.startswith(b"\x1f\x8b")
                 del body
+            if broke_off and not content.entries:
+                content = SitemapContent()
             if is_url and plain and job.name.partition("?")[0].lower().endswith(".gz"):
                 content.note("gzip_name")
         content.note(*found.issues)
         if job.in_index and content.kind == "index":
             content.note("nested_index")
-        reason = content.reason or found.reason
+        reason = found.reason if broke_off else content.reason or found.reason
         record = _record(job, found, content, reason, time.monotonic() - begun)
         urls = tuple(dict.fromkeys((found.url, found.final_url))) if is_url else ()
         place = Place(job.name, urls, job.submitted_by, job.lastmod, found.fetched_at)

@@ -208,6 +208,8 @@ def _files_of(path: Path) -> list[Path]:
 def _sources(source: Any) -> list[str | Path | bytes]:
     if isinstance(source, (str, bytes, bytearray, memoryview, Path)):
         return [_source(source)]
+    if hasattr(source, "columns"):
+        raise BadSetting("source", "a table is no source", _REMEDY)
     if isinstance(source, Iterable) and not isinstance(source, dict):
         sources = [_source(one) for one in source]
         if sources:
