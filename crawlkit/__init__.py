@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from crawlkit.audit.site import SiteAudit, audit_site
     from crawlkit.audit.site_size import estimate_size
     from crawlkit.audit.traps import find_traps
+    from crawlkit.audit.url_rules import UrlRuleCheck, check_url_rules
     from crawlkit.crawling.api import Crawl, crawl, open_crawl
+    from crawlkit.crawling.imports import (
+        tables_from_advertools,
+        tables_from_scrapy_feed,
+        tables_from_screaming_frog,
+        tables_from_warc,
+    )
     from crawlkit.crawling.settings import Limits
     from crawlkit.crawling.warc_import import import_warc
     from crawlkit.data_files import data_names, load_data
@@ -114,10 +121,12 @@ _HOMES = {
     "SettingsChanged": "errors",
     "SiteAudit": "audit.site",
     "StorageFailed": "errors",
+    "UrlRuleCheck": "audit.url_rules",
     "UrlRules": "web.urls",
     "audit_lastmod": "audit.lastmod",
     "audit_site": "audit.site",
     "changed_since": "web.sitemaps",
+    "check_url_rules": "audit.url_rules",
     "compare_coverage": "audit.coverage",
     "compare_orderings": "order.comparison",
     "crawl": "crawling.api",
@@ -155,6 +164,10 @@ _HOMES = {
     "seeds_from_file": "web.sources",
     "seeds_from_page": "web.sources",
     "seeds_from_sitemap": "web.sources",
+    "tables_from_advertools": "crawling.imports",
+    "tables_from_scrapy_feed": "crawling.imports",
+    "tables_from_screaming_frog": "crawling.imports",
+    "tables_from_warc": "crawling.imports",
     "url_hash": "web.urls",
     "url_table": "web.urls",
     "url_template": "web.urls",
@@ -195,11 +208,13 @@ __all__ = [
     "SettingsChanged",
     "SiteAudit",
     "StorageFailed",
+    "UrlRuleCheck",
     "UrlRules",
     "__version__",
     "audit_lastmod",
     "audit_site",
     "changed_since",
+    "check_url_rules",
     "compare_coverage",
     "compare_orderings",
     "crawl",
@@ -238,6 +253,10 @@ __all__ = [
     "seeds_from_file",
     "seeds_from_page",
     "seeds_from_sitemap",
+    "tables_from_advertools",
+    "tables_from_scrapy_feed",
+    "tables_from_screaming_frog",
+    "tables_from_warc",
     "url_hash",
     "url_table",
     "url_template",

@@ -46,8 +46,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 
 SEEDS = range(int(os.environ.get("CRAWLKIT_KILL_SEEDS", "1")))
 WORKERS = (1, 4, 16)
-# A crawl that is interrupted has this long to end, its process included.
-STOPS_WITHIN = 2.0
+
+
+def stops_within() -> float:
+    """Seconds in which a crawl must stop: two, and more where others keep the processors busy."""
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return 2.0 * max(1.0, waiting)
 
 
 def finish(folder: Path, site: PracticeSite, **options: Any) -> ck.Crawl:
@@ -255,7 +259,7 @@ def test_interrupts_stop_soon_return_the_crawl_and_lose_nothing(
             assert answer["stop_reason"] == "interrupted"
             assert answer["pages"] >= before
             assert answer["urls"]["pending"] == pages_left(tmp_path) > 0
-            assert took < STOPS_WITHIN
+            assert took < stops_within()
             stops += 1
         site.set_latency(0.0)
         finish(tmp_path, site, workers=workers)
@@ -283,7 +287,7 @@ def test_an_interrupt_does_not_wait_for_a_slow_server(tmp_path: Path) -> None:
             life.process.send_signal(signal.SIGINT)
             took, (code, answer) = timed_end(life)
         assert (code, answer["stop_reason"]) == (0, "interrupted")
-        assert took < STOPS_WITHIN
+        assert took < stops_within()
         assert state_of(tmp_path)["leased"] == 0
         site.set_latency(0.0)
         finish(tmp_path, site)
@@ -299,7 +303,7 @@ def test_a_second_interrupt_changes_nothing(apart: float, tmp_path: Path) -> Non
             assert life.signal_after(0.5, *twice, apart=apart)
             took, (code, answer) = timed_end(life)
         assert (code, answer.get("stop_reason")) == (0, "interrupted"), answer
-        assert took < STOPS_WITHIN
+        assert took < stops_within()
         site.set_latency(0.0)
         finish(tmp_path, site)
         assert differences(tmp_path, site) == []
@@ -320,7 +324,7 @@ def test_an_interrupt_while_the_crawl_finishes_still_returns_it(
             took, (code, answer) = timed_end(life)
         assert code == 0, answer
         assert answer["stop_reason"] in ("finished", "interrupted")
-        assert took < STOPS_WITHIN
+        assert took < stops_within()
         finish(tmp_path, site)
         assert differences(tmp_path, site) == []
         assert site.repeats() <= 8
@@ -341,7 +345,7 @@ def test_ctrl_c_at_the_command_line_gives_130_and_the_command_resumes(tmp_path: 
             process.send_signal(signal.SIGINT)
             began = time.monotonic()
             words, _ = process.communicate(timeout=PATIENCE)
-        assert time.monotonic() - began < STOPS_WITHIN
+        assert time.monotonic() - began < stops_within()
         assert process.returncode == 130
         assert words.startswith("interrupted: ")
         assert "goes on from here" in words

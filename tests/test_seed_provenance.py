@@ -232,3 +232,12 @@ def test_the_urls_of_one_crawl_can_seed_another(tmp_path: Path) -> None:
         assert urls["source"].tolist() == ["seed", "seed"]
         with closing(sqlite3.connect(tmp_path / "b" / "crawl.sqlite")) as connection:
             assert connection.execute("SELECT count(DISTINCT depth) FROM urls").fetchone() == (1,)
+
+
+def test_an_empty_table_of_seeds_is_a_crawl_that_is_done(tmp_path: Path) -> None:
+    """On a quiet day nothing changed in the sitemap, and that is no mistake."""
+    nothing = pd.DataFrame({"url": pd.Series([], dtype="str")})
+    crawl = ck.crawl(nothing, tmp_path, progress=False)
+    assert (crawl.stop_reason, len(crawl.pages), len(crawl.urls)) == ("finished", 0, 0)
+    with pytest.raises(ck.BadSetting, match="there is none"):
+        ck.crawl([], tmp_path / "list", progress=False)

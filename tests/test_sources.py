@@ -38,6 +38,7 @@ BASE = {
     "found_in": "str",
 }
 QUICK = ck.Http(retries=0, timeout=5.0)
+pytestmark = pytest.mark.filterwarnings("ignore:No seed could be read")
 
 
 class Site:
@@ -817,3 +818,12 @@ def test_a_crawl_keeps_where_its_seeds_came_from(tmp_path: Path) -> None:
         urls = crawl.urls
     assert urls["url"].tolist() == [site.url + "/a"]
     assert urls["source"].tolist() == ["file"]
+
+
+def test_a_source_that_cannot_be_read_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    nothing = tmp_path / "feed.xml"
+    nothing.write_text("<html></html>")
+    with pytest.warns(UserWarning, match=r"No seed could be read \(html_page\)"):
+        ck.seeds_from_feed(nothing)
+    with pytest.warns(UserWarning, match="No seed could be read"):
+        ck.seeds_from_sitemap(nothing, progress=False)

@@ -43,12 +43,13 @@ def seeds_from_argument(seeds: Any, rules: UrlRules) -> list[Seed]:
     Raises
     ------
     BadSetting
-        There is no seed, or one is no http(s) URL; the message names it.
+        A list is empty, or a seed is no http(s) URL; the message names it.
     """
     if isinstance(seeds, str):
         found = [Seed(_address(seeds, rules))]
     elif hasattr(seeds, "columns"):
-        found = list(_seeds_of_frame(seeds, rules))
+        # A table may be empty, as that of a sitemap in which nothing changed today is.
+        return list(_seeds_of_frame(seeds, rules))
     else:
         try:
             listed = list(seeds)

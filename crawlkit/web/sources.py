@@ -9,6 +9,7 @@ reason, and counted in ``.attrs["refused_count"]``.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 from crawlkit.errors import BadSetting
@@ -203,7 +204,7 @@ def seeds_from_feed(
     from crawlkit.web.feed_seeds import feed_table
 
     _check_number("max_urls", max_urls, least=1)
-    return feed_table(source, http=http, obey_robots=obey_robots, max_urls=max_urls)
+    return _not_silent(feed_table(source, http=http, obey_robots=obey_robots, max_urls=max_urls))
 
 
 def seeds_from_file(
@@ -309,7 +310,9 @@ def seeds_from_page(
     """
     from crawlkit.web.page_seeds import page_table
 
-    return page_table(url, pattern=pattern, css=css, http=http, obey_robots=obey_robots)
+    return _not_silent(
+        page_table(url, pattern=pattern, css=css, http=http, obey_robots=obey_robots)
+    )
 
 
 def seeds_from_sitemap(
@@ -377,7 +380,7 @@ def seeds_from_sitemap(
     """
     from crawlkit.web.sitemap_seeds import sitemap_table
 
-    return sitemap_table(
+    table = sitemap_table(
         source,
         since=since,
         verdict=verdict,
@@ -387,6 +390,16 @@ def seeds_from_sitemap(
         other_hosts=other_hosts,
         options={"max_files": max_files, "http": http, "progress": progress},
     )
+    return _not_silent(table)
+
+
+def _not_silent(table: pd.DataFrame) -> pd.DataFrame:
+    """Warn where nothing could be read: no row is not the same as nothing there."""
+    files = [file["reason"] for file in table.attrs.get("files", ()) if file.get("reason")]
+    reason = table.attrs.get("reason") or (files[0] if files else None)
+    if reason is not None and not len(table):
+        warnings.warn(f"No seed could be read ({reason}); see .attrs.", stacklevel=3)
+    return table
 
 
 def _check_number(name: str, value: object, *, least: float, whole: bool = True) -> None:
