@@ -44,11 +44,16 @@ def urls_to_arrow(connection: sqlite3.Connection) -> pa.Table:
     found_in = "urls.found_in" if has_column(connection, "urls", "found_in") else "NULL"
     cursor = connection.execute(_URLS.replace("{found_in}", found_in))
     pieces: list[pa.Table] = []
-    # JSON has no times: they are whole microseconds on the way.
+    # JSON has no times: they are whole microseconds on the way. Looked at as times again rather
+    # than cast: casting loads Arrow's compute functions, and numpy with them.
     place = schema.get_field_index("lastmod")
+    field = schema.field(place)
     plain = schema.set(place, pa.field("lastmod", pa.int64()))
     while rows := cursor.fetchmany(5_000):
-        pieces.append(read_json_rows([row[0] for row in rows], plain).cast(schema))
+        piece = read_json_rows([row[0] for row in rows], plain)
+        times = [chunk.view(field.type) for chunk in piece.column(place).chunks]
+        piece = piece.set_column(place, field, pa.chunked_array(times, field.type))
+        pieces.append(piece.replace_schema_metadata(schema.metadata))
     return pa.concat_tables(pieces) if pieces else schema.empty_table()
 
 
