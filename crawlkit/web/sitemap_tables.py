@@ -53,6 +53,15 @@ def _schema() -> pa.Schema:
     )
 
 
+def _stored_schema() -> pa.Schema:
+    """Return the schema of one file's table: its own address is kept once, not in each row."""
+    import pyarrow as pa
+
+    schema = _schema()
+    name = pa.field("sitemap", pa.dictionary(pa.int8(), pa.large_string()))
+    return schema.set(schema.get_field_index("sitemap"), name)
+
+
 def moment(text: str | None) -> float | None:
     """Return the start of the interval that a W3C date names, in seconds since 1970."""
     from crawlkit.web.w3c_dates import parse_w3c
@@ -95,7 +104,9 @@ def entries_table(
         _times(dates.start),
         pa.array([text or None for text in texts], pa.large_string(), memory_pool=pool),
         _granularities(dates, constants),
-        constants.text(place.name, count),
+        pa.DictionaryArray.from_arrays(
+            constants.zeros(count), pa.array([place.name], pa.large_string())
+        ),
         constants.time(place.sitemap_lastmod, count),
         _kinds(content, constants),
         _publication_dates(content, constants, is_feed=is_feed, place=place, issues=issues),
@@ -103,7 +114,7 @@ def entries_table(
         constants.text("ok", count) if scopes is None else scopes,
         _issue_texts(issues, constants, count, recovered="recovered" in content.file_issues),
     ]
-    return pa.table(columns, schema=_schema())
+    return pa.table(columns, schema=_stored_schema())
 
 
 def file_row(
@@ -112,9 +123,9 @@ def file_row(
     """Return the row that says what is missing of a file: `loc` is null, `issues` says why."""
     import pyarrow as pa
 
-    row: dict[str, Any] = dict.fromkeys(_schema().names)
+    row: dict[str, Any] = dict.fromkeys(_stored_schema().names)
     row |= {"sitemap": name, "kind": kind, "issues": " ".join(dict.fromkeys(codes))}
-    table = pa.Table.from_pylist([row], schema=_schema())
+    table = pa.Table.from_pylist([row], schema=_stored_schema())
     if sitemap_lastmod is not None:
         index = table.schema.get_field_index("sitemap_lastmod")
         table = table.set_column(
@@ -131,17 +142,23 @@ def entries_frame(tables: list[pa.Table]) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    schema = _schema()
-    table = pa.concat_tables(tables) if tables else schema.empty_table()
+    schema, place = _schema(), _schema().get_field_index("sitemap")
+    names = [chunk for table in tables for chunk in table.column(place).chunks]
+    rest = [table.drop_columns(["sitemap"]) for table in tables]
     tables.clear()
+    table = pa.concat_tables(rest) if rest else schema.remove(place).empty_table()
+    rest.clear()
+    pool = pa.system_memory_pool()
     text = pd.StringDtype(na_value=float("nan"))
     mapping = {pa.large_string(): text}
     frame: pd.DataFrame = table.to_pandas(
-        types_mapper=mapping.get,
-        split_blocks=True,
-        self_destruct=True,
-        memory_pool=pa.system_memory_pool(),
+        types_mapper=mapping.get, split_blocks=True, self_destruct=True, memory_pool=pool
     )
+    del table
+    # The addresses of files are written out last, when the rest has left Arrow.
+    written = [name.dictionary_decode() for name in names]
+    column = pa.chunked_array(written, pa.large_string())
+    frame.insert(place, "sitemap", column.to_pandas(types_mapper=mapping.get, memory_pool=pool))
     for name in ("lastmod", "sitemap_lastmod", "publication_date"):
         if str(frame[name].dtype) != "datetime64[us, UTC]":
             frame[name] = frame[name].astype("datetime64[us, UTC]")
@@ -241,6 +258,11 @@ class _Constants:
 
         number = None if seconds is None else round(seconds * 1e6)
         return self._of(number, count, pa.int64()).view(pa.timestamp("us", tz="UTC"))
+
+    def zeros(self, count: int) -> pa.Array:
+        import pyarrow as pa
+
+        return self._of(0, count, pa.int8())
 
     def nulls(self, count: int, kind: pa.DataType) -> pa.Array:
         return self._of(None, count, kind)
