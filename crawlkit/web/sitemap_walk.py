@@ -157,8 +157,8 @@ class Walk:
     def _submit(self, pool: ThreadPoolExecutor, running: dict[Future[_Result], int]) -> bool:
         """Start files while there is room; say whether any was started."""
         started = False
-        # Large files wait for their turn to be read, and should not do so in memory.
-        most = min(self._limits.workers, 2 if self._largest > _LARGE else 64)
+        # A large file that is read keeps the processor busy; the next should not wait in memory.
+        most = min(self._limits.workers, 1 if self._largest > _LARGE else 64)
         while self._queue and len(running) < most:
             if self._asked >= self._limits.max_files:
                 if not running:  # what is running may still name newer files, for the count
