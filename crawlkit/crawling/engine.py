@@ -26,11 +26,11 @@ from crawlkit.crawling.database import transaction
 from crawlkit.crawling.dispatch import Dispatcher
 from crawlkit.crawling.frontier import Lease
 from crawlkit.crawling.interrupts import Gate, uninterrupted
-from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult
 from crawlkit.crawling.tables import flush_buffer
 from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
 from crawlkit.crawling.writer import ResultWriter
+from crawlkit.web.spare_memory import return_spare_memory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -354,7 +354,7 @@ class Engine:
             self._hand_out(assigned, current)
             if self.counters.buffered - self._last_flush >= _SEGMENT_RESULTS:
                 flush_buffer(self._connection, self.folder)
-                give_back()
+                return_spare_memory()
                 self._last_flush = self.counters.buffered
         if not stopping and not self._working:
             reason = self._dispatcher.end_reason()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlkit.crawling.faults import point
-from crawlkit.crawling.memory import give_back
 from crawlkit.crawling.results import Event, PageResult, digest, transport_facts
 from crawlkit.web.fetch import Fetcher
 from crawlkit.web.robots import ROBOTS_BYTES, product_token, robots_url, rules_from_responses
+from crawlkit.web.spare_memory import return_spare_memory
 from crawlkit.web.urls import LinkResolver, url_host
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Worker:
         with self._large:
             result = self._digest(lease, response, started)
             response.body = b""
-            give_back()
+            return_spare_memory()
         return result
 
     def _digest(self, lease: Lease, response: Response, started: float) -> PageResult:
