@@ -24,6 +24,8 @@ _STATEMENTS = ("canonical", "alternate")
 _LONGEST_CHAIN = 20
 # Numbers of pages may have gaps; a greatest number like that of a hash is a mistake.
 _PAGES_PER_LINK, _PAGES_ANYWAY = 100, 10_000_000
+# Links handled in one step, where a step takes memory by their number.
+_PIECE = 1 << 16
 
 
 class NumberedLinks(NamedTuple):
@@ -183,50 +185,66 @@ def _number_text(
     """Return labels as numbers: those of ``first`` in its order, others by first mention."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     try:
-        known = _arrow_text([] if first is None else first)
+        known = _arrow_text([] if first is None else first).combine_chunks()
         source, target = (_arrow_text(links[end]) for end in _ENDS)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return _number_objects(links, first)
     # The links of a page lie together, so its address is looked up once and not once a link.
-    heads = _run_starts(source)
+    heads, addresses = _runs(source)
     pool = pa.system_memory_pool()  # it gives back what a step took before the next one takes more
-    encoded = pc.dictionary_encode(target, memory_pool=pool)
-    target_codes = np.asarray(encoded.indices)
-    first_links = pc.take(source, pa.array(heads), memory_pool=pool)
-    others, labels = _look_up(pa.concat_arrays([known, first_links], memory_pool=pool), encoded)
+    target_codes, names = _encode(target)
+    others, labels = _look_up(pa.concat_arrays([known, addresses], memory_pool=pool), names)
     known_codes, head_codes = others[: len(known)], others[len(known) :]
     rank, order = _by_first_mention(known_codes, head_codes, heads, target_codes, len(labels))
     sources = np.repeat(rank[head_codes], np.diff(np.append(heads, len(source))))
-    return sources, rank[target_codes], labels.take(pa.array(order)).to_pylist()
+    for piece in _pieces(len(target_codes)):  # an index of NumPy's takes eight bytes each
+        target_codes[piece] = rank[target_codes[piece]]
+    return sources, target_codes, labels.take(pa.array(order)).to_pylist()
 
 
-def _look_up(values: Any, encoded: Any) -> tuple[Numbers, Any]:
-    """Return the codes of values in a dictionary, and the dictionary with those it lacked."""
+def _encode(values: Any) -> tuple[Numbers, Any]:
+    """Return text in pieces as codes, and the text of each code."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = np.empty(len(values), dtype=np.int32)
+    encoded = pc.dictionary_encode(values, memory_pool=pa.system_memory_pool())
+    names = pa.array([], type=pa.large_string())
+    begin = 0
+    for piece in encoded.chunks:  # they share the last one's dictionary
+        codes[begin : begin + len(piece)] = piece.indices
+        begin += len(piece)
+        names = piece.dictionary
+    return codes, names
+
+
+def _look_up(values: Any, names: Any) -> tuple[Numbers, Any]:
+    """Return the codes of values by their names, and the names with those that were lacking."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     pool = pa.system_memory_pool()
-    found = pc.index_in(values, value_set=encoded.dictionary, memory_pool=pool)
+    found = pc.index_in(values, value_set=names, memory_pool=pool)
     lacking = found.is_null()
     codes = np.array(found.fill_null(-1))
     more = pc.dictionary_encode(values.filter(lacking), memory_pool=pool)
     codes[np.asarray(lacking.to_numpy(zero_copy_only=False))] = np.asarray(more.indices) + len(
-        encoded.dictionary
+        names
     )
-    return codes, pa.concat_arrays([encoded.dictionary, more.dictionary], memory_pool=pool)
+    return codes, pa.concat_arrays([names, more.dictionary], memory_pool=pool)
 
 
 def _arrow_text(values: Any) -> Any:
-    """Return a column as one Arrow array of text."""
+    """Return a column as Arrow text in pieces, none of them copied where it is that already."""
     import pyarrow as pa
 
     array = pa.array(values, from_pandas=True)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    if not isinstance(array, pa.ChunkedArray):
+        array = pa.chunked_array([array])
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
@@ -234,16 +252,24 @@ def _arrow_text(values: Any) -> Any:
     return array.cast(pa.large_string())
 
 
-def _run_starts(source: Any) -> Numbers:
-    """Return the rows at which another source begins."""
+def _runs(source: Any) -> tuple[Numbers, Any]:
+    """Return the rows at which another source begins, or another piece of them, and the sources."""
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not len(source):
-        return np.zeros(0, dtype=np.int64)
-    other = pc.not_equal(source.slice(1), source.slice(0, len(source) - 1))
-    changes = np.flatnonzero(other.to_numpy(zero_copy_only=False)) + 1
-    return np.concatenate([[0], changes]).astype(np.int64)
+    rows = [np.zeros(0, dtype=np.int64)]
+    addresses = [pa.array([], type=pa.large_string())]
+    begin = 0
+    for piece in source.chunks:
+        if len(piece):
+            other = pc.not_equal(piece.slice(1), piece.slice(0, len(piece) - 1))
+            changes = np.flatnonzero(other.to_numpy(zero_copy_only=False)) + 1
+            heads = np.append(np.zeros(1, dtype=np.int64), changes)
+            addresses.append(piece.take(pa.array(heads)))
+            rows.append(heads + begin)
+            begin += len(piece)
+    return np.concatenate(rows), pa.concat_arrays(addresses)
 
 
 def _by_first_mention(
@@ -256,7 +282,9 @@ def _by_first_mention(
     dtype: Any = np.int32 if small else np.int64
     # Written backwards, so that what stays is the first mention; a source before its target.
     when, as_source = np.full((2, count), np.iinfo(dtype).max, dtype=dtype)
-    when[target_codes[::-1]] = np.arange(2 * len(target_codes) - 1, 0, -2, dtype=dtype)
+    for piece in reversed(_pieces(len(target_codes))):
+        last, first = 2 * piece.stop - 1, 2 * piece.start
+        when[target_codes[piece][::-1]] = np.arange(last, first, -2, dtype=dtype)
     as_source[head_codes[::-1]] = 2 * heads[::-1]
     np.minimum(when, as_source, out=when)
     when[known[::-1]] = np.arange(-1, -len(known) - 1, -1)
@@ -264,6 +292,11 @@ def _by_first_mention(
     rank = np.empty(count, dtype=dtype)
     rank[order] = np.arange(count)
     return rank, order
+
+
+def _pieces(length: int) -> list[slice]:
+    """Return slices that cover a length, small beside any memory."""
+    return [slice(k, min(length, k + _PIECE)) for k in range(0, length, _PIECE)]
 
 
 def _number_objects(

@@ -19,6 +19,12 @@ __all__ = ["LinkGraph", "group_links"]
 
 # Repeats up to so many places apart are found by comparing, which is quickest on small pages.
 _NEARBY = 16
+# Links of a page that lie together, on the average, from which whole runs of them are moved.
+_LONG_RUN = 8
+# Entries of the table by which repeats are found on pages with many links: it stays in the cache.
+_STAMPS = 1 << 19
+# Links that a step over a few pages must hold at least, to be worth its fixed cost.
+_LINKS_PER_STEP = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,13 +160,12 @@ class LinkGraph:
         dtype = np.int32 if count <= np.iinfo(np.int32).max else np.int64
         source: Integers = ends[0].astype(dtype, copy=False)
         target: Integers = ends[1].astype(dtype, copy=False)
-        if not keep_self_links:
-            away = source != target
-            if not away.all():
-                source, target = source[away], target[away]
         indptr, order = group_links(source, target, count)
         if not keep_repeats:
-            indptr, order = _first_of_each(indptr, order)
+            indptr, order = _without(_repeats(indptr, order), indptr, order)
+        if not keep_self_links:
+            pages = np.repeat(np.arange(count, dtype=dtype), np.diff(indptr))
+            indptr, order = _without(pages == order, indptr, order)
         host_numbers = None
         if hosts is not None:
             host_numbers = _integers("hosts", hosts).astype(np.int32, copy=False)
@@ -218,13 +223,24 @@ def group_links(
     """
     import numpy as np
 
-    indptr = np.zeros(nodes + 1, dtype=np.int64)
     if not len(sources):
+        return np.zeros(nodes + 1, dtype=np.int64), targets
+    heads = np.append(0, np.flatnonzero(sources[1:] != sources[:-1]) + 1)
+    lengths = np.diff(heads, append=len(sources))
+    pages = sources[heads]  # those of each run of links with the same source
+    indptr = np.zeros(nodes + 1, dtype=np.int64)
+    np.add.at(indptr, pages + 1, lengths)
+    np.cumsum(indptr, out=indptr)
+    if bool((pages[1:] > pages[:-1]).all()):
         return indptr, targets
-    np.cumsum(np.bincount(sources, minlength=nodes), out=indptr[1:])
-    if bool((sources[1:] >= sources[:-1]).all()):
-        return indptr, targets
-    return indptr, _by_column(np.arange(len(sources) + 1), sources, targets, nodes)[1]
+    if len(heads) * _LONG_RUN > len(sources):
+        return indptr, _by_column(np.arange(len(sources) + 1), sources, targets, nodes)[1]
+    grouped, begin = np.empty_like(targets), 0
+    for run in np.argsort(pages, kind="stable").tolist():
+        end = begin + int(lengths[run])
+        grouped[begin:end] = targets[heads[run] : heads[run] + lengths[run]]
+        begin = end
+    return indptr, grouped
 
 
 def _by_column(
@@ -247,12 +263,25 @@ def _by_column(
     return turned.indices, turned.data
 
 
-def _first_of_each(
-    indptr: NDArray[np.int64], targets: Integers
+def _without(
+    unwanted: NDArray[np.bool_], indptr: NDArray[np.int64], targets: Integers
 ) -> tuple[NDArray[np.int64], Integers]:
-    """Keep the first link between any two pages."""
+    """Leave out some links."""
     import numpy as np
 
+    if not unwanted.any():
+        return indptr, targets
+    kept = np.flatnonzero(~unwanted)
+    return np.searchsorted(kept, indptr), targets[kept]
+
+
+def _repeats(indptr: NDArray[np.int64], targets: Integers) -> NDArray[np.bool_]:
+    """Mark links that repeat an earlier one of the same page."""
+    import numpy as np
+
+    nodes = len(indptr) - 1
+    if _is_dense(indptr, nodes):
+        return _repeats_stamped(indptr, targets, nodes)
     repeated = _repeats_nearby(indptr, targets)
     large = np.flatnonzero(np.diff(indptr) > _NEARBY + 1)
     if len(large):
@@ -260,12 +289,38 @@ def _first_of_each(
         places = np.repeat(indptr[large], degrees) + _count_up(degrees)
         within = np.zeros(len(large) + 1, dtype=np.int64)
         np.cumsum(degrees, out=within[1:])
-        repeated[places[_repeats_sorted(within, targets[places], len(indptr) - 1)]] = True
-    if not repeated.any():
-        return indptr, targets
-    before = np.zeros(len(targets) + 1, dtype=np.int64)
-    np.cumsum(~repeated, out=before[1:])
-    return before[indptr], targets[~repeated]
+        find = _repeats_stamped if _is_dense(within, nodes) else _repeats_sorted
+        repeated[places] |= find(within, targets[places], nodes)
+    return repeated
+
+
+def _is_dense(indptr: NDArray[np.int64], nodes: int) -> bool:
+    """Return whether pages have so many links that a table of page by target is worth its steps."""
+    links = int(indptr[-1])
+    steps = -(-(len(indptr) - 1) // max(1, _STAMPS // max(1, nodes)))
+    return nodes <= _STAMPS and links >= _LINKS_PER_STEP * steps
+
+
+def _repeats_stamped(indptr: NDArray[np.int64], targets: Integers, nodes: int) -> NDArray[np.bool_]:
+    """Mark links that repeat an earlier one of the same page, a few pages at a time.
+
+    Each link stamps its place into a table of page by target, the last link first, so what stays
+    is the first. The table is never cleared: what is read was written in the same step.
+    """
+    import numpy as np
+
+    rows = max(1, _STAMPS // max(1, nodes))
+    stamps = np.empty(rows * nodes, dtype=np.int32)
+    repeated = np.empty(len(targets), dtype=bool)
+    for first in range(0, len(indptr) - 1, rows):
+        bounds = indptr[first : first + rows + 1]
+        begin, end = int(bounds[0]), int(bounds[-1])
+        cells = np.repeat(np.arange(0, (len(bounds) - 1) * nodes, nodes), np.diff(bounds))
+        cells += targets[begin:end]
+        places = np.arange(end - begin, dtype=np.int32)
+        stamps[cells[::-1]] = places[::-1]
+        np.not_equal(stamps[cells], places, out=repeated[begin:end])
+    return repeated
 
 
 def _count_up(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -290,15 +345,14 @@ def _repeats_nearby(indptr: NDArray[np.int64], targets: Integers) -> NDArray[np.
     return repeated
 
 
-def _repeats_sorted(
-    indptr: NDArray[np.int64], targets: Integers, nodes: int
-) -> NDArray[np.integer[Any]]:
-    """Return the places of all links that repeat an earlier one of the same page."""
+def _repeats_sorted(indptr: NDArray[np.int64], targets: Integers, nodes: int) -> NDArray[np.bool_]:
+    """Mark links that repeat an earlier one of the same page."""
     import numpy as np
 
     places = np.arange(len(targets), dtype=np.int64)
     # By target and then by page, links between the same two pages lie beside each other.
     pages, places = _by_column(indptr, targets, places, nodes)
     again = np.flatnonzero(pages[1:] == pages[:-1]) + 1
-    repeated: Integers = places[again[targets[places[again]] == targets[places[again - 1]]]]
+    repeated = np.zeros(len(targets), dtype=bool)
+    repeated[places[again[targets[places[again]] == targets[places[again - 1]]]]] = True
     return repeated
