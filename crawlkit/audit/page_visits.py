@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from crawlkit.audit.lastmod_stamps import DAY, seconds_of
 from crawlkit.audit.text_change import main_text
 from crawlkit.errors import BadSetting, BadURL
 from crawlkit.reprs import is_null
+from crawlkit.web.http_dates import http_time
 from crawlkit.web.urls import normalize_url
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crawlkit.web.response import Response
     from crawlkit.web.robots import RobotsRules
 
-__all__ = ["CrawledPages", "PageVisits", "PolitePages", "Visit", "http_time", "read_visit"]
+__all__ = ["CrawledPages", "PageVisits", "PolitePages", "Visit", "read_visit"]
 
 NAN = math.nan
 _LONGEST_DELAY = 300.0
@@ -79,20 +79,6 @@ class PageVisits(Protocol):
         """Return what is at an address now."""
 
 
-def http_time(value: str | None) -> float:
-    """Return the time of an HTTP date in seconds since 1970 UTC; NaN where it cannot be read.
-
-    Examples
-    --------
-    >>> http_time("Thu, 01 Jan 1970 00:01:00 GMT"), http_time("yesterday")
-    (60.0, nan)
-    """
-    try:
-        return parsedate_to_datetime(value or "").timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return NAN
-
-
 def read_visit(
     url: str, body: bytes, headers: Mapping[str, str], *, at: float, extractor: str = "core"
 ) -> Visit:
@@ -115,7 +101,7 @@ def read_visit(
     from crawlkit.web.html import parse_page
 
     sent = http_time(headers.get("Date"))
-    at = at if math.isnan(sent) else sent
+    at = at if sent is None else sent
     page = parse_page(body, url=url, content_type=headers.get("Content-Type"), headers=headers)
     if page.error in ("not_html", "unparsable"):
         return Visit(url, at, page.error)
@@ -129,7 +115,7 @@ def read_visit(
         text_hash_by=text.hash_by,
         sketch=text.sketch,
         # A page that was "modified" as it was sent was made as it was sent.
-        http_modified=NAN if abs(changed - at) <= 2 else changed,
+        http_modified=NAN if changed is None or abs(changed - at) <= 2 else changed,
         dates=dates,
     )
     for found in dates:

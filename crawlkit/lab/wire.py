@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlkit.lab.log import KEPT_HEADERS
+from crawlkit.web.http_dates import http_time
 
 if TYPE_CHECKING:
     from crawlkit.lab.content import Answer
@@ -114,10 +115,5 @@ def is_unchanged(prepared: Prepared, headers: dict[str, str]) -> bool:
     if tags is not None:
         given = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
         return "*" in given or prepared.etag in given
-    since = headers.get("if-modified-since")
-    if since is None or prepared.modified is None:
-        return False
-    try:
-        return parsedate_to_datetime(since).timestamp() >= prepared.modified
-    except (ValueError, TypeError, OverflowError):
-        return False
+    since = http_time(headers.get("if-modified-since"))
+    return since is not None and prepared.modified is not None and since >= prepared.modified

@@ -6,9 +6,8 @@ A month that is written as a word leaves no choice; ``05/06/2024`` does, and is 
 from __future__ import annotations
 
 import re
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 
+from crawlkit.web.http_dates import http_time
 from crawlkit.web.w3c_dates import W3CDate, parse_w3c, refusal, unpadded
 
 __all__ = ["DATE_CODES", "read_date", "read_http_date", "without_nonsense"]
@@ -121,12 +120,8 @@ def read_http_date(text: str) -> tuple[W3CDate | None, tuple[str, ...]]:
     >>> read_http_date("Sunday, 06-Nov-94 08:49:37 GMT")[0].start
     784111777.0
     """
-    try:
-        moment = parsedate_to_datetime(text[:_MAX_LENGTH])
-        if moment.tzinfo is None:  # "-0000" says no more than that it is UTC
-            moment = moment.replace(tzinfo=UTC)
-        start = moment.timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
+    start = http_time(text)
+    if start is None:
         return None, ("unreadable",)
     return W3CDate(start, start + 1.0, "second", tz_known=True, issues=()), ()
 

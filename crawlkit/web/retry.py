@@ -6,6 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from crawlkit.web.http_dates import http_time
 from crawlkit.web.reasons import RETRYABLE
 
 if TYPE_CHECKING:
@@ -117,24 +118,10 @@ def retry_after_seconds(
     if _DIGITS.fullmatch(value):
         # A longer number is over the cap, and too long a one could not be converted at all.
         return RETRY_AFTER_CAP if len(value) > 9 else min(float(value), RETRY_AFTER_CAP)
-    until = _http_date(value)
+    until = http_time(value)
     if until is None:
         return None
-    since = _http_date(date) if date else None
+    since = http_time(date) if date else None
     if since is None:
         since = time.time() if now is None else now
     return min(max(until - since, 0.0), RETRY_AFTER_CAP)
-
-
-def _http_date(value: str) -> float | None:
-    if len(value) > 64:  # an HTTP date has 29 characters
-        return None
-    from datetime import UTC
-    from email.utils import parsedate_to_datetime  # rarely needed, and slow to import
-
-    try:
-        moment = parsedate_to_datetime(value)
-        # HTTP dates are GMT, also where they do not say so.
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crawlkit.web.addresses import is_private_name
 from crawlkit.web.fetch import backoff_seconds, is_retryable
+from crawlkit.web.http_dates import http_time
 from crawlkit.web.sitemap_bytes import FILE_BYTES
 from crawlkit.web.urls import registered_domain, url_host
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from crawlkit.web.fetch import Fetcher
     from crawlkit.web.response import Response
 
-__all__ = ["FileBytes", "FileFetcher", "http_date", "private_rule", "read_local"]
+__all__ = ["FileBytes", "FileFetcher", "private_rule", "read_local"]
 
 _HOPS = 5
 _SLICE = 0.1
@@ -183,8 +184,8 @@ def _describe(response: Response, found: FileBytes) -> None:
     headers = response.headers
     found.final_url, found.status = response.url, response.status
     found.fetched_at = response.started_at
-    found.date = http_date(headers.get("date"))
-    found.last_modified = http_date(headers.get("last-modified"))
+    found.date = http_time(headers.get("date"))
+    found.last_modified = http_time(headers.get("last-modified"))
     found.reason = response.error
     if response.url != found.url:
         same_site = _site(response.url) == _site(found.url)
@@ -204,26 +205,6 @@ def _describe(response: Response, found: FileBytes) -> None:
 
 def _site(url: str) -> str:
     return registered_domain(url_host(url))
-
-
-def http_date(value: str | None) -> float | None:
-    """Return an HTTP date in seconds since 1970; None when absent or not readable.
-
-    Examples
-    --------
-    >>> http_date("Fri, 17 May 2024 12:30:00 GMT"), http_date("now")
-    (1715949000.0, None)
-    """
-    if not value or len(value) > 64:
-        return None
-    from datetime import UTC
-    from email.utils import parsedate_to_datetime
-
-    try:
-        moment = parsedate_to_datetime(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
 
 
 def read_local(path: Path) -> FileBytes:
