@@ -22,11 +22,9 @@ import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from crawlkit.audit.intervals import share_interval
 from crawlkit.audit.pair_outcomes import PAGE_COLUMNS, AskedPages, CrawledTexts, PairOutcome
 from crawlkit.audit.table_columns import TableColumns
 from crawlkit.audit.url_pairs import (
@@ -37,63 +35,21 @@ from crawlkit.audit.url_pairs import (
     rule_names,
 )
 from crawlkit.audit.url_rule_result import UrlRuleCheck
+from crawlkit.audit.url_rule_verdicts import rule_verdicts
 from crawlkit.errors import BadSetting, BadURL
-from crawlkit.web.urls import KEY_RULES, UrlRules, normalize_url, safe_url
+from crawlkit.web.urls import UrlRules, normalize_url, safe_url
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crawlkit.web.http_settings import Http
 
 __all__ = ["UrlRuleCheck", "check_url_rules"]
 
-_SAFE = 0.85
-"""The share of pairs that must be one page for a rule to be on."""
-# Below this share of the text, a difference may be a clock or a banner.
-_SMALL_CHANGE = 0.1
 _UNRELATED = 30
 _ALIKE = 0.3
 _MOST_ASKED_PARAMETERS = 20
 # So many pairs without one that is the same end the requests for a rule.
 _ALL_DIFFERENT = 8
 _ALL_UNKNOWN = 10
-
-_TABLE = {
-    "rule": "str",
-    "parameter": "str",
-    "pairs": "int64",
-    "same": "int64",
-    "different": "int64",
-    "unknown": "int64",
-    "share": "float64",
-    "low": "float64",
-    "high": "float64",
-    "change": "float64",
-    "verdict": "str",
-}
-_PARAMETERS = {
-    "parameter": "str",
-    "urls": "int64",
-    "pairs": "int64",
-    "same": "int64",
-    "different": "int64",
-    "changes": "float64",
-    "low": "float64",
-    "high": "float64",
-    "effect": "str",
-    "verdict": "str",
-}
-_PAIRS = {
-    "rule": "str",
-    "parameter": "str",
-    "first": "str",
-    "second": "str",
-    "made": "bool",
-    "outcome": "str",
-    "reason": "str",
-    "change": "float64",
-    "noise": "float64",
-}
 
 
 def check_url_rules(
@@ -178,7 +134,7 @@ def check_url_rules(
         outcomes = [crawled.compare(pair.first, pair.second) for pair in pairs]
     if alike:
         notes.append("Pages that have nothing in common show the same text: nothing is merged.")
-    return _result(pairs, outcomes, counts, tables.rules, notes, alike=alike, fetched=fetch)
+    return rule_verdicts(pairs, outcomes, counts, tables.rules, notes, alike=alike, fetched=fetch)
 
 
 def _check(sample: int, delay: float) -> None:
@@ -294,132 +250,3 @@ def _is_clear(tally: Counter[str]) -> bool:
     return tally["different"] >= _ALL_DIFFERENT or (
         tally["unknown"] >= _ALL_UNKNOWN and not tally["different"]
     )
-
-
-def _result(
-    pairs: list[UrlPair],
-    outcomes: list[PairOutcome],
-    counts: dict[str, int],
-    before: UrlRules,
-    notes: list[str],
-    *,
-    alike: bool,
-    fetched: bool,
-) -> UrlRuleCheck:
-    import pandas as pd
-
-    by_test: dict[tuple[str, str | None], list[PairOutcome]] = {}
-    for name in KEY_RULES:
-        if name == "drop_parameters":
-            by_test.update({(name, parameter): [] for parameter in counts})
-        else:
-            by_test[name, None] = []
-    for pair, outcome in zip(pairs, outcomes, strict=True):
-        by_test[pair.rule, pair.parameter].append(outcome)
-    rows = [
-        _row(rule, parameter, found, alike=alike, fetched=fetched)
-        for (rule, parameter), found in by_test.items()
-    ]
-    if not fetched and any(row["verdict"] == "undecided" for row in rows):
-        notes.append("fetch=True asks for more pairs, and tells small changes from noise.")
-    listed = [
-        (*pair, outcome.outcome, outcome.reason, outcome.change, outcome.noise)
-        for pair, outcome in zip(pairs, outcomes, strict=True)
-    ]
-    frame = pd.DataFrame(listed, columns=list(_PAIRS)).astype(_PAIRS)
-    return UrlRuleCheck(
-        table=pd.DataFrame(rows, columns=list(_TABLE)).astype(_TABLE),
-        parameters=_parameters(rows, counts),
-        pairs=frame,
-        rules=_rules(rows, before),
-        notes=tuple(notes),
-    )
-
-
-def _row(
-    rule: str, parameter: str | None, found: list[PairOutcome], *, alike: bool, fetched: bool
-) -> dict[str, Any]:
-    from statistics import median
-
-    same = sum(each.outcome == "same" for each in found)
-    different = sum(each.outcome == "different" for each in found)
-    share = share_interval(same, same + different)
-    changes = [
-        each.change for each in found if each.outcome == "different" and not math.isnan(each.change)
-    ]
-    change = median(changes) if changes else math.nan
-    verdict = "undecided"
-    if not found:
-        verdict = "no_pairs"
-    elif share.low >= _SAFE and not alike:
-        verdict = "merge"
-    elif share.high < _SAFE and (fetched or not change < _SMALL_CHANGE):
-        verdict = "keep_apart"
-    judged = same + different > 0
-    return {
-        "rule": rule,
-        "parameter": parameter,
-        "pairs": len(found),
-        "same": same,
-        "different": different,
-        "unknown": len(found) - same - different,
-        "share": share.rate,
-        "low": share.low if judged else math.nan,
-        "high": share.high if judged else math.nan,
-        "change": change,
-        "verdict": verdict,
-    }
-
-
-def _parameters(rows: list[dict[str, Any]], counts: dict[str, int]) -> pd.DataFrame:
-    """Return the parameters, those that surely change nothing first."""
-    import pandas as pd
-
-    ranked = []
-    for row in rows:
-        if row["rule"] != "drop_parameters":
-            continue
-        same, different = row["same"], row["different"]
-        effect = "unknown"
-        if same + different:
-            effect = "never" if not different else "sometimes" if same else "always"
-        ranked.append(
-            {
-                **{name: row[name] for name in ("parameter", "pairs", "verdict")},
-                "same": same,
-                "different": different,
-                "urls": counts[row["parameter"]],
-                "changes": 1 - row["share"],
-                "low": 1 - row["high"],
-                "high": 1 - row["low"],
-                "effect": effect,
-            }
-        )
-    ranked.sort(
-        key=lambda row: (math.inf if math.isnan(row["high"]) else row["high"], -row["urls"])
-    )
-    return pd.DataFrame(ranked, columns=list(_PARAMETERS)).astype(_PARAMETERS)
-
-
-def _rules(rows: list[dict[str, Any]], before: UrlRules) -> UrlRules:
-    """Return the rules that follow from the verdicts."""
-    changed: dict[str, Any] = {}
-    dropped = list(before.drop_parameters)
-    for row in rows:
-        verdict, name = row["verdict"], row["parameter"]
-        if verdict not in ("merge", "keep_apart"):
-            continue
-        if name is None:
-            changed[row["rule"]] = verdict == "merge"
-        elif verdict == "keep_apart":
-            dropped = [each for each in dropped if each != name]
-        elif name not in dropped:
-            dropped.append(name)
-    rules = replace(before, **changed, drop_parameters=())
-    kept = [
-        name
-        for name in dropped
-        if name in before.drop_parameters
-        or normalize_url(f"http://a.example/?{name}=1", rules) != "http://a.example/"
-    ]
-    return replace(rules, drop_parameters=tuple(kept))
