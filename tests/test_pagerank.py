@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from known_graphs import edge_lists, link_graphs, public_graph
 
@@ -229,6 +229,7 @@ def test_scores_are_rounded_alike_one_by_one_and_together(scores: list[float]) -
 
 
 @given(st.floats(1e-250, 9e10), st.integers(-3, 3))
+@example(1e-15, -1)
 @settings(max_examples=100)
 def test_compiled_scores_are_ordered_like_rounded_ones(score: float, steps: int) -> None:
     other = score * (1 + steps * 4e-13)

@@ -23,6 +23,8 @@ __all__ = ["host_numbers"]
 
 # Scheme and authority; user names and passwords are no part of the host.
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.\-]*)://(?:[^/?#@]*@)?(?P<host>[^/?#]+)")
+# Addresses read at a time.
+_PIECE = 1 << 14
 _OWN_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -115,16 +117,22 @@ def _of_addresses(labels: Sequence[Any] | None) -> Numbered | None:
 
     if labels is None or not any("://" in str(label) for label in labels[:1_000]):
         return None
-    texts = pa.array([label if isinstance(label, str) else None for label in labels], pa.string())
-    is_address = pc.fill_null(pc.match_substring(texts, "://"), fill_value=False)
-    texts = pc.if_else(is_address, texts, "://")
-    parts = pc.split_pattern(texts, "/", max_splits=3)
-    # One code for each beginning of an address; there are few of them.
-    beginnings = pc.binary_join_element_wise(
-        pc.list_element(parts, 0), pc.list_element(parts, 1), pc.list_element(parts, 2), "/"
-    ).dictionary_encode()
-    numbers, names = _encode([_host(text) for text in beginnings.dictionary.to_pylist()])
-    return numbers[np.asarray(beginnings.indices)], names
+    numbers = np.empty(len(labels), dtype=np.int32)
+    known: dict[str | None, int] = {}
+    for begin in range(0, len(labels), _PIECE):
+        piece = labels[begin : begin + _PIECE]
+        texts = pa.array([each if isinstance(each, str) else None for each in piece], pa.string())
+        is_address = pc.fill_null(pc.match_substring(texts, "://"), fill_value=False)
+        parts = pc.split_pattern(pc.if_else(is_address, texts, "://"), "/", max_splits=3)
+        # One code for each beginning of an address; there are few of them.
+        beginnings = pc.binary_join_element_wise(
+            pc.list_element(parts, 0), pc.list_element(parts, 1), pc.list_element(parts, 2), "/"
+        ).dictionary_encode()
+        found = [
+            known.setdefault(_host(text), len(known)) for text in beginnings.dictionary.to_pylist()
+        ]
+        numbers[begin : begin + len(piece)] = np.array(found)[np.asarray(beginnings.indices)]
+    return numbers, [name or "" for name in known]
 
 
 def _host(beginning: str) -> str | None:

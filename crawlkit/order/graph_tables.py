@@ -187,31 +187,30 @@ def _number_text(
     import pyarrow as pa
 
     try:
-        known = _arrow_text([] if first is None else first).combine_chunks()
+        known = _arrow_text([] if first is None else first)
         source, target = (_arrow_text(links[end]) for end in _ENDS)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return _number_objects(links, first)
     # The links of a page lie together, so its address is looked up once and not once a link.
     heads, addresses = _runs(source)
-    pool = pa.system_memory_pool()  # it gives back what a step took before the next one takes more
-    target_codes, names = _encode(target)
-    others, labels = _look_up(pa.concat_arrays([known, addresses], memory_pool=pool), names)
-    known_codes, head_codes = others[: len(known)], others[len(known) :]
-    rank, order = _by_first_mention(known_codes, head_codes, heads, target_codes, len(labels))
+    codes, names = _encode([*known.chunks, addresses, *target.chunks])
+    known_codes, head_codes, target_codes = np.split(codes, np.cumsum([len(known), len(heads)]))
+    rank, order = _by_first_mention(known_codes, head_codes, heads, target_codes, len(names))
     sources = np.repeat(rank[head_codes], np.diff(np.append(heads, len(source))))
     for piece in _pieces(len(target_codes)):  # an index of NumPy's takes eight bytes each
         target_codes[piece] = rank[target_codes[piece]]
-    return sources, target_codes, labels.take(pa.array(order)).to_pylist()
+    return sources, target_codes, names.take(pa.array(order)).to_pylist()
 
 
-def _encode(values: Any) -> tuple[Numbers, Any]:
+def _encode(pieces: list[Any]) -> tuple[Numbers, Any]:
     """Return text in pieces as codes, and the text of each code."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    codes = np.empty(len(values), dtype=np.int32)
-    encoded = pc.dictionary_encode(values, memory_pool=pa.system_memory_pool())
+    text = pa.chunked_array(pieces, type=pa.large_string())
+    codes = np.empty(len(text), dtype=np.int32)
+    encoded = pc.dictionary_encode(text, memory_pool=pa.system_memory_pool())
     names = pa.array([], type=pa.large_string())
     begin = 0
     for piece in encoded.chunks:  # they share the last one's dictionary
@@ -219,23 +218,6 @@ def _encode(values: Any) -> tuple[Numbers, Any]:
         begin += len(piece)
         names = piece.dictionary
     return codes, names
-
-
-def _look_up(values: Any, names: Any) -> tuple[Numbers, Any]:
-    """Return the codes of values by their names, and the names with those that were lacking."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    pool = pa.system_memory_pool()
-    found = pc.index_in(values, value_set=names, memory_pool=pool)
-    lacking = found.is_null()
-    codes = np.array(found.fill_null(-1))
-    more = pc.dictionary_encode(values.filter(lacking), memory_pool=pool)
-    codes[np.asarray(lacking.to_numpy(zero_copy_only=False))] = np.asarray(more.indices) + len(
-        names
-    )
-    return codes, pa.concat_arrays([names, more.dictionary], memory_pool=pool)
 
 
 def _arrow_text(values: Any) -> Any:
@@ -258,18 +240,19 @@ def _runs(source: Any) -> tuple[Numbers, Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    pool = pa.system_memory_pool()  # it gives back what a step took before the next one takes more
     rows = [np.zeros(0, dtype=np.int64)]
     addresses = [pa.array([], type=pa.large_string())]
     begin = 0
     for piece in source.chunks:
         if len(piece):
-            other = pc.not_equal(piece.slice(1), piece.slice(0, len(piece) - 1))
+            other = pc.not_equal(piece.slice(1), piece.slice(0, len(piece) - 1), memory_pool=pool)
             changes = np.flatnonzero(other.to_numpy(zero_copy_only=False)) + 1
             heads = np.append(np.zeros(1, dtype=np.int64), changes)
-            addresses.append(piece.take(pa.array(heads)))
+            addresses.append(pc.take(piece, pa.array(heads), memory_pool=pool))
             rows.append(heads + begin)
             begin += len(piece)
-    return np.concatenate(rows), pa.concat_arrays(addresses)
+    return np.concatenate(rows), pa.concat_arrays(addresses, memory_pool=pool)
 
 
 def _by_first_mention(

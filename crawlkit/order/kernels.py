@@ -102,6 +102,9 @@ def _round_score_fast(score: float) -> float:
         nearest += 1.0
     elif left < -0.5:
         nearest -= 1.0
+    if nearest == 1e12:  # one number must not have two forms: they may divide to different floats
+        nearest = 1e11
+        power -= 1
     while power > 0:
         step = min(power, 22)
         nearest /= _POWERS[step]

@@ -19,8 +19,10 @@ __all__ = ["LinkGraph", "group_links"]
 
 # Repeats up to so many places apart are found by comparing, which is quickest on small pages.
 _NEARBY = 16
-# Links of a page that lie together, on the average, from which whole runs of them are moved.
-_LONG_RUN = 8
+# Links of a page that lie together, on the average, from which whole runs of them are moved, and
+# about how many links are moved in one step.
+_LONG_RUN = 3
+_LINKS_MOVED = 1 << 16
 # Entries of the table by which repeats are found on pages with many links: it stays in the cache.
 _STAMPS = 1 << 19
 # Links that a step over a few pages must hold at least, to be worth its fixed cost.
@@ -235,11 +237,18 @@ def group_links(
         return indptr, targets
     if len(heads) * _LONG_RUN > len(sources):
         return indptr, _by_column(np.arange(len(sources) + 1), sources, targets, nodes)[1]
-    grouped, begin = np.empty_like(targets), 0
-    for run in np.argsort(pages, kind="stable").tolist():
-        end = begin + int(lengths[run])
-        grouped[begin:end] = targets[heads[run] : heads[run] + lengths[run]]
-        begin = end
+    runs = np.argsort(pages, kind="stable")
+    begins, lengths = heads[runs], lengths[runs]
+    ends = np.cumsum(lengths)
+    moves = begins - (ends - lengths)  # how far each run comes forward
+    grouped = np.empty_like(targets)
+    step = max(1, _LINKS_MOVED * len(runs) // len(sources))
+    for first in range(0, len(runs), step):
+        some = slice(first, first + step)
+        begin, end = int(ends[first] - lengths[first]), int(ends[some][-1])
+        places = np.repeat(moves[some], lengths[some])
+        places += np.arange(begin, end)
+        grouped[begin:end] = targets[places]
     return indptr, grouped
 
 
