@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crawlkit.audit.lastmod import LastmodAudit, audit_lastmod, record_lastmod
     from crawlkit.audit.lastmod_findings import lastmod_spread
     from crawlkit.audit.metrics import CrawlMetrics, crawl_metrics
+    from crawlkit.audit.report import make_report
     from crawlkit.audit.site import SiteAudit, audit_site
     from crawlkit.audit.site_size import estimate_size
     from crawlkit.audit.traps import find_traps
@@ -139,6 +140,7 @@ _HOMES = {
     "import_warc": "crawling.warc_import",
     "lastmod_spread": "audit.lastmod_findings",
     "load_data": "data_files",
+    "make_report": "audit.report",
     "normalize_url": "web.urls",
     "open_crawl": "crawling.api",
     "opic": "order.opic_estimate",
@@ -228,6 +230,7 @@ __all__ = [
     "lab",
     "lastmod_spread",
     "load_data",
+    "make_report",
     "normalize_url",
     "open_crawl",
     "opic",

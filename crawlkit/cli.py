@@ -115,6 +115,19 @@ def _add_crawl(commands: Any, formatter: Any) -> None:
     crawl.add_argument("--no-robots", action="store_true", help="do not obey robots.txt")
     crawl.add_argument("--no-bodies", action="store_true", help="do not keep raw responses")
     crawl.add_argument("--seconds", type=float, help="seconds of crawling, in all")
+    crawl.add_argument(
+        "--on-trap",
+        default="warn",
+        metavar="ANSWER",
+        help="to a region without end: warn, hold (set it aside) or stop (warn)",
+    )
+    crawl.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what every page shows; may be repeated",
+    )
     crawl.add_argument("--json", action="store_true", help="print the summary as JSON, no bar")
     crawl.add_argument("--quiet", action="store_true", help="no bar")
 
@@ -242,11 +255,15 @@ def _crawl(options: argparse.Namespace) -> int:
         limits=Limits(seconds=options.seconds),
         http=Http(contact=options.contact),
         keep_bodies=not options.no_bodies,
+        on_trap=options.on_trap,
+        expect=options.expect,
         progress=not (options.json or options.quiet),
     )
     summary = result.summary()
     if options.json:
         print(json.dumps(summary))
+        for trap in summary["traps"]:
+            print(f"crawlkit: trap: {trap['kind']} {trap['region']}", file=sys.stderr)
     else:
         print(_in_words(summary))
     return 130 if summary["stop_reason"] == "interrupted" else 0
@@ -375,6 +392,9 @@ def _in_words(summary: dict[str, Any]) -> str:
         f"excluded {sum(summary['excluded'].values()):,} {summary['excluded'] or ''}".rstrip(),
         f"tables and raw responses: {summary['folder']}",
     ]
+    if len(summary["left"]) > 1:
+        hosts = (f"{host} {count:,}" for host, count in summary["left"].items())
+        lines.insert(1, f"pending by host: {', '.join(hosts)}")
     return "\n".join([*lines, *summary["hints"]])
 
 

@@ -109,7 +109,8 @@ def load_data(name: str) -> DataSet:
     name
         One of :func:`data_names`. ``python_docs`` and ``sqlite_docs`` are two documentation
         sites as crawled by crawlkit, breadth first, from their start page. ``sitemap_entries``
-        are the entries of three sitemaps of the practice site.
+        are the entries of three sitemaps of the practice site. ``lab_traps`` is a crawl of the
+        practice site with two traps and many faults, which every audit takes.
 
     Returns
     -------
@@ -122,7 +123,9 @@ def load_data(name: str) -> DataSet:
         what the columns mean is told in ``crawlkit/crawling/schema.py``. Those of
         ``sitemap_entries`` are ``stamped`` (lastmod is when the file was made), ``absent`` (there
         is none) and ``honest``: columns of `read_sitemaps`, and ``changed_at`` (datetime64[us,
-        UTC]), when the page truly changed last.
+        UTC]), when the page truly changed last. Those of ``lab_traps`` are ``pages``, ``links``,
+        ``fetches`` and ``urls`` with most columns of a crawl's, and ``entries``: what the sitemap
+        lists.
 
     Raises
     ------
@@ -138,6 +141,11 @@ def load_data(name: str) -> DataSet:
     <DataSet 'sqlite_docs': 1,184 pages, 49,549 links>
     >>> int((data.pages["status"] == 404).sum())
     426
+    >>> from crawlkit.audit.traps import find_traps
+    >>> find_traps(load_data("lab_traps"))[["kind", "pages", "pending", "exclude"]]
+                 kind  pages  pending        exclude
+    0  search_results    263      557  /searches/?q=
+    1       path_loop     80      256     /loop/*/*/
     """
     import pandas as pd
 

@@ -387,7 +387,31 @@ def test_batches_give_the_columns_of_a_table_and_no_others(shop: Audited) -> Non
     with pytest.raises(ck.BadSetting, match="links has no 'color'"):
         shop.crawl.batches("links", ["color"])
     with pytest.raises(ck.BadSetting, match="table"):
-        shop.crawl.batches("urls", ["url"])
+        shop.crawl.batches("records", ["url"])
+
+
+def test_batches_of_urls_are_those_of_the_table(shop: Audited) -> None:
+    import pyarrow as pa
+
+    read = pa.concat_tables(shop.crawl.batches("urls", ["state", "found_on", "lastmod"]))
+    assert read.column_names == ["state", "found_on", "lastmod"]
+    urls = shop.crawl.urls
+    for name in ("state", "found_on"):
+        assert (
+            read[name].to_pylist()
+            == urls[name].astype(object).where(urls[name].notna(), None).tolist()
+        )
+    with pytest.raises(ck.BadSetting, match="urls has no 'color'"):
+        shop.crawl.batches("urls", ["color"])
+
+
+def test_bodies_are_read_at_once_as_one_by_one(shop: Audited) -> None:
+    urls = shop.crawl.pages["url"].tolist()
+    read = dict(shop.crawl.bodies([*urls, "http://elsewhere.example/"]))
+    assert read
+    assert set(read) <= set(urls)
+    for url, body in read.items():
+        assert body == shop.crawl.body(url)
 
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=40).map(" ".join)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -71,6 +72,67 @@ def test_a_site_is_a_graph_to_every_function_that_takes_one() -> None:
     # The tables are those of a breadth-first crawl: a replay takes the same way.
     again = ck.replay(inside, "breadth_first", seed)["page"]
     assert again.tolist() == data.pages["url"].tolist()
+
+
+def test_the_crawl_with_traps_is_taken_by_every_audit() -> None:
+    data = ck.load_data("lab_traps")
+    traps = ck.find_traps(data)
+    assert traps["kind"].tolist() == ["search_results", "path_loop"]
+    assert traps.attrs["skipped"] == {}
+    waiting = data.urls.loc[data.urls["state"] == "pending", "url"]
+    honest = waiting[waiting.str.contains("/finite/|/faulty/")]
+    assert ck.preview_exclude(data, traps["exclude"].tolist()).pending_left == len(honest) == 78
+    curve = ck.discovery_curve(data, by="section")
+    assert len(curve) == len(data.pages) == 600
+    assert curve["frontier_size"].iloc[-1] == len(waiting) == 891
+    late = curve.groupby("group")["rate"].last()
+    assert late["lab-traps.example/searches/"] > 2 > late["lab-traps.example/finite/"]
+    size = ck.estimate_size(data)
+    assert (size.verdict, size.known, len(size.traps)) == ("unbounded", 1_491, 2)
+    audit = ck.audit_site(data, data.entries, progress=False)
+    done = audit.summary.set_index("check")
+    assert done["skipped"].dropna().to_dict() == {"near_duplicates": "needs bodies"}
+    assert (done["count"].drop("near_duplicates") > 0).all()
+    for fault in ck.lab.FAULTS:
+        table = audit.tables[fault.check]
+        urls = table["target" if "target" in table else "url"]
+        found = {url.split("/faulty/")[-1] for url in urls if "/faulty/" in url}
+        if fault.check != "near_duplicates":
+            assert set(fault.faulty) <= found, fault.check
+            assert not set(fault.alike) & found, fault.check
+    assert ck.compare_coverage(data, data.entries).table["finding"].eq("orphan").sum() == 1
+
+
+def test_the_crawl_with_traps_names_one_host_and_no_time_of_its_making() -> None:
+    data = ck.load_data("lab_traps")
+    text = "".join(frame.to_csv() for frame in data.tables.values())
+    assert "127.0.0.1" not in text
+    assert set(re.findall(r"https?://([^/\s\"',]+)", text)) == {
+        "lab-traps.example",
+        "shop.example.com",
+    }
+    assert data.fetches["started_at"].diff().dropna().dt.total_seconds().eq(1).all()
+    assert set(data.pages["elapsed"] % 0.25) == {0.0}
+    assert not any(
+        (frame[name].astype("str") == "").any()
+        for frame in data.tables.values()
+        for name in frame.columns
+    )
+
+
+def test_the_example_of_the_readme_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("Agg")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "traps" in code]
+    assert len(examples) == 1
+    names: dict[str, object] = {}
+    exec(examples[0], names)
+    assert capsys.readouterr().out.startswith("/searches/?q= /loop/*/*/ drops 813 of 891 pending")
+    assert len(names["audit"].tables["broken_links"]) == 3  # type: ignore[attr-defined]
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
 
 
 def test_what_is_not_there_is_told() -> None:

@@ -31,7 +31,10 @@ def test_the_demonstration_ends_in_tables_a_comparison_and_pictures(
     assert [row[0] for row in compared] == ["depth_first", "opic", "push_pagerank", "omniscient"]
     auc = {row[0]: float(row[1]) for row in compared}
     assert 0.3 < min(auc.values()) <= max(auc.values()) == auc["omniscient"] < 1
-    for name in ("frontier.png", "status.png", "orderings.png"):
+    assert "size of the site: unbounded" in said
+    assert "search_results, 80 pages and 195 waiting" in said
+    assert "Set aside and resumed: finished after" in said
+    for name in ("frontier.png", "status.png", "orderings.png", "discovery.png"):
         assert (tmp_path / "demo" / name).stat().st_size > 10_000
         assert f"  {name}\n" in said
     assert str(tmp_path / "demo") in said

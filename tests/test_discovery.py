@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 import crawlkit as ck
 from crawlkit import lab
 from crawlkit.plots.rates import rolling_rate, section_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COLUMNS = {
     "group": "str",
@@ -53,6 +57,13 @@ def test_the_band_holds_the_rate_of_independent_pages() -> None:
         _, low, high = rolling_rate(draw.poisson(1.5, 100).astype(float), 100)
         inside += low[-1] <= 1.5 <= high[-1]
     assert 270 <= inside <= 299
+
+
+def test_tables_without_fetches_have_a_curve_from_their_pages() -> None:
+    data = ck.load_data("sqlite_docs")  # pages and links, as attributes
+    curve = ck.discovery_curve(data)
+    assert curve.equals(ck.discovery_curve({"pages": data.pages, "links": data.links}))
+    assert (len(curve), curve["rate"].iloc[-1]) == (len(data.pages), 0)
 
 
 def test_only_pages_count_in_the_order_of_their_requests() -> None:
@@ -187,3 +198,11 @@ def test_the_estimate_plots_the_curve_it_rests_on() -> None:
 def test_a_size_needs_a_crawl(wrong: object) -> None:
     with pytest.raises(ck.BadSetting, match="crawl"):
         ck.estimate_size(wrong)
+
+
+def test_the_curve_of_a_crawl_is_that_of_its_table_of_fetches(tmp_path: Path) -> None:
+    with lab.serve(["shop"]) as site:
+        crawl = ck.crawl(site.url, tmp_path / "crawl", delay=0, max_pages=40, progress=False)
+    for by in (None, "template"):
+        of_crawl = ck.discovery_curve(crawl, by=by)
+        pd.testing.assert_frame_equal(of_crawl, ck.discovery_curve(crawl.fetches, by=by))

@@ -134,6 +134,45 @@ STATED: dict[str, list[tuple[str, str]]] = {
         ("The second visit does", "two.verdict == 'distrust' and 'phantom_moves' in two.reasons"),
         ("All ten agree", "small.sample['agreement'].eq('agrees').sum() == 10"),
     ],
+    "07_traps_and_the_discovery_rate": [
+        ("All three stopped at their budget",
+         "{name: size.fetched for name, size in sizes.items()} == budgets"),
+        ("about 88 % done", "'about 88 % done' in axes[0].get_title()"),
+        ("exactly one new URL per page, for ever",
+         "calendar.fetches.sort_values('seq')['new_urls'].iloc[81:151].eq(1).all()"),
+        ("has the color of alarm", "'/searches/' in axes[2].get_title()"
+         " and axes[2].get_title().startswith('No end in sight: 2.9')"),
+        ("will have 249 URLs, at most 564",
+         "(sizes['finite'].pages, sizes['finite'].low, sizes['finite'].high) == (249, 249, 564)"),
+        ("the answer is `unbounded`",
+         "{sizes[name].verdict for name in ('calendar', 'mixed')} == {'unbounded'}"),
+        ("2.5 new URLs per page: this is a site of 249 pages",
+         "ck.plot_discovery(early).get_title().startswith('No end in sight: 2.5')"
+         " and len(finite.pages) == 249"),
+        ("the estimate says `open` and gives an interval in which the truth lies",
+         "(lambda size: size.verdict == 'open' and size.low <= 249 <= size.high)"
+         "(ck.estimate_size(early))"),
+        ("and here it finds none", "ck.find_traps(early).empty"),
+        ("`kind` is one of twelve",
+         "len(__import__('crawlkit.audit.traps', fromlist=['KINDS']).KINDS) == 12"),
+        ("It is 0 in the calendar", "ck.find_traps(calendar)['duplicate_share'][0] == 0"),
+        ("326 of the 364 URLs that wait",
+         "(preview.pending, preview.pending + preview.pending_left) == (326, 364)"
+         " and not preview.lost['new_elsewhere'].sum()"),
+        ("convicted by its dates, years past today",
+         "'54 of the last 54 dated pages lie more than a year past'"
+         " in ck.find_traps(calendar)['evidence'][0]"),
+        ("none is missing", "len(real) == 192 and real <= set(mixed.pages['url'])"),
+        ("The first ten months each led to four events",
+         "months['new_elsewhere'].tolist()[:11] == [4] * 10 + [0]"),
+        ("costs one waiting month; in a new crawl it would cost all 40 events",
+         "events == [40, 0] and (calendar.urls['reason'] == 'set_aside').sum() == 1"),
+        ("and without our help", "held.finished and real <= set(held.pages['url'])"
+         " and set(held.summary()['excluded']) == {'trap_held'}"),
+        ("how many different texts would a crawl without these regions lack?",
+         "drop.lost_texts == 263"),
+        ("A site that ends can waste as much", "len(copies.pages) == 2 * trap['pages'] + 2"),
+    ],
     "09_killed_ten_times": [
         ("each is killed ten times", "len(moments) == 10"),
         ("exactly 500 rows, whenever", "killed['rows'].iloc[-1] == 500"),
@@ -143,6 +182,44 @@ STATED: dict[str, list[tuple[str, str]]] = {
         ("here 10", "525 <= killed['requests'].iloc[-1] <= 535"),
         ("takes back the leases of the dead", "crawl.events['kind'].eq('lease_recovered').any()"),
         ("Three deliveries, 500 messages", "len(received) == 500"),
+    ],
+    "10_a_site_audit": [
+        ("All 110 URLs that links lead to", "crawl.finished and len(crawl.pages) == 110"),
+        ("more than a quarter of the requests went to copies", "0.25 < traps['pages'][0] / 111"),
+        ("Of 110 pages, 71 are useful", "metrics['useful_pages'] == 71"),
+        ("Fourteen checks", "len(audit.summary) == 14 and audit.summary['skipped'].isna().all()"),
+        ("two broken *targets*, not three broken links",
+         "audit.tables['broken_links']['target'].nunique() == 2"
+         " and len(audit.tables['broken_links']) == 3"),
+        ("The 31 duplicate titles", "audit.tables['duplicate_titles']['cluster'].nunique() == 31"),
+        ("`gone` is linked from two pages",
+         "audit.tables['broken_links']['target'].str.endswith('/gone').sum() == 2"),
+        ("Five of them lead to an error",
+         "set(audit.tables['canonical_conflicts']['problem'])"
+         " == {'to_error', 'to_redirect', 'chain', 'off_host', 'several'}"),
+        ("a long article on error pages with such a title is not listed",
+         "not audit.tables['soft_404']['url'].str.contains('about-error-pages').any()"),
+        ("`soft_blocks` names `wall`",
+         "audit.tables['soft_blocks']['url'].tolist() == [site.url + 'faulty/wall']"),
+        ("30 of the 31 clusters are the copies",
+         "(twice['cluster'].nunique(), twice[in_copies]['cluster'].nunique()) == (31, 30)"),
+        ("92 % of its word triples",
+         "audit.tables['near_duplicates']['similarity'].round(2).tolist() == [1.0, 0.92]"),
+        ("Six URLs are listed, and 105 that links lead to are not",
+         "len(entries) == 6 and coverage.table['finding'].eq('unlisted').sum() == 105"),
+        ("the crawl has never seen it",
+         "coverage.table.query(\"finding == 'orphan'\")['fetched'].tolist() == [False]"),
+        ("30 pairs, all the same, so at most 11 %",
+         "rules.parameters.set_index('parameter').loc['print', ['pairs', 'same', 'high']]"
+         ".astype(float).round(2).tolist() == [30, 30, 0.11]"),
+        ("one pair is the same page and one is not",
+         "rules.parameters.set_index('parameter').loc['view', ['same', 'different']].tolist()"
+         " == [1, 1]"),
+        ("The next crawl is a quarter smaller", "len(again.pages) == 80"),
+        ("pictures included and without a script in it",
+         "'data:image/png' in (work / 'report.html').read_text(encoding='utf-8')"
+         " and '<script' not in (work / 'report.html').read_text(encoding='utf-8')"),
+        ("A single name in either list would refute the audit", "missed == wrong == set()"),
     ],
 }  # fmt: skip
 

@@ -72,6 +72,10 @@ def test_unsettled_and_nearly_finished_crawls_say_so() -> None:
     assert ck.plot_discovery(up).get_title().startswith("Not settled")
     down = pd.DataFrame({"new_urls": [3] * 30 + [0] * 60, "frontier_size": 10})
     assert ck.plot_discovery(down).get_title().startswith("Coming to an end, about 90 % done")
+    # A pause of a crawl of which most was never looked at is no end.
+    pause = pd.DataFrame({"new_urls": [3] * 30 + [0] * 60, "frontier_size": 1_300})
+    assert ck.plot_discovery(pause).get_title().endswith("after 90 pages, 1,300 waiting")
+    assert ck.plot_discovery(pause).get_title().startswith("Not settled")
     early = pd.DataFrame({"new_urls": [3] * 5})
     assert "too early" in ck.plot_discovery(early).get_title()
 

@@ -118,6 +118,7 @@ def test_every_public_method_is_documented(thing: Any) -> None:
 SUBJECTS = {
     ("normalize_url", "rules"),
     ("audit_site", "entries"),
+    ("make_report", "entries"),
     ("compare_coverage", "archive"),
     ("compare_orderings", "seeds"),
     ("crawl_metrics", "price_per_gb"),

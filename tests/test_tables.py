@@ -10,7 +10,8 @@ import pytest
 
 from crawlkit.crawling.database import open_for_writing, transaction
 from crawlkit.crawling.schema import COLUMNS, SEGMENTED, arrow_schema, empty_frame, to_json
-from crawlkit.crawling.tables import clean_folder, compact, flush_buffer, read_table
+from crawlkit.crawling.segment_readers import read_table
+from crawlkit.crawling.tables import clean_folder, compact, flush_buffer
 
 NOW = 1_790_000_000_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,29 @@ def test_a_preview_counts_copies_of_pages_that_stay_as_no_loss() -> None:
     preview = ck.preview_exclude(crawl, ck.find_traps(crawl)["exclude"].iloc[0])
     assert preview.copies == preview.pages >= 90
     assert preview.lost.empty
+    assert "different" not in str(preview)
+    assert str(ck.preview_exclude(crawl, [])).startswith("No pattern drops 0 of ")
+
+
+def test_a_preview_tells_how_many_texts_the_lost_pages_have() -> None:
+    crawl = trapped("anything", 0)
+    preview = ck.preview_exclude(crawl, ck.find_traps(crawl)["exclude"].iloc[0])
+    assert (preview.lost_texts, len(preview.lost) >= 90) == (1, True)
+    assert str(preview).endswith("a text of their own (1 different)")
+
+
+def test_hidden_links_are_found_in_tables_that_are_attributes() -> None:
+    crawl = trapped("hidden", 1)
+    tables = SimpleNamespace(**crawl.tables)  # as of ``ck.load_data``: no bodies
+    found = ck.find_traps(tables)
+    assert "links.text" not in found.attrs["skipped"]
+    assert ck.find_traps(crawl.tables).equals(found)
+
+
+def test_tables_without_urls_take_them_from_links_also_as_attributes() -> None:
+    crawl = trapped("sessions", 1)
+    given = SimpleNamespace(pages=crawl.pages, links=crawl.links)
+    assert ck.find_traps(given)["pending"].sum() > 100
 
 
 # --- bad input ----------------------------------------------------------------------------------
@@ -352,3 +376,140 @@ def test_the_work_on_plain_lists_is_the_same_and_loads_no_pandas() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert trap.kind == "session_id"
     assert all("/sessions/" in facts.urls[number] for number in trap.members)
+
+
+# --- programs that make pages of data ------------------------------------------------------------
+
+HOST = "https://git.example"
+
+
+def made(found: dict[str, tuple[str | None, str, int]], fetched: list[str]) -> dict:
+    """Make tables of URL -> (found on, text, words), and the URLs that were fetched, in order."""
+    pages = pd.DataFrame(
+        {
+            "url": fetched,
+            "seq": range(len(fetched)),
+            "status": 200,
+            "text_hash": [found[url][1] for url in fetched],
+            "words": [found[url][2] for url in fetched],
+            "size": [9 * found[url][2] for url in fetched],
+            "title": [re.sub(r"[0-9a-f]{9,}|\d", "", url) for url in fetched],
+        }
+    )
+    there = set(fetched)
+    urls = pd.DataFrame(
+        {
+            "url": list(found),
+            "found_on": [origin for origin, _, _ in found.values()],
+            "state": ["done" if url in there else "pending" for url in found],
+        }
+    )
+    return {"pages": pages, "urls": urls}
+
+
+def commit_hash(number: int) -> str:
+    return f"{number * 0x9E3779B97F4A7C15 % 2**160:040x}"
+
+
+def repository() -> dict:
+    """Make a browser of a repository: each commit shows each file anew, few of them changed."""
+    start = f"{HOST}/git.cgi?p=a.git;a=log"
+    found: dict[str, tuple[str | None, str, int]] = {start: (None, "log", 900)}
+    commits = [commit_hash(n + 1) for n in range(120)]
+    files = [f"f{n}.txt" for n in range(30)]
+    trees = [f"{HOST}/git.cgi?p=a.git;a=tree;hb={commit}" for commit in commits]
+    for n, commit in enumerate(commits):
+        page = f"{HOST}/git.cgi?p=a.git;a=commit;h={commit}"
+        found[page] = (start, f"commit {n}", 60 + n * 7 % 90)
+        found[trees[n]] = (page, f"tree {n}", 300)
+    for at, file in enumerate(files):
+        head = f"{HOST}/git.cgi?p=a.git;a=blob;f={file};hb=HEAD"
+        found[head] = (start, f"{file} head", 50 + 40 * at)
+        for n, commit in enumerate(commits):
+            url = f"{HOST}/git.cgi?p=a.git;a=blob;f={file};hb={commit}"
+            found[url] = (trees[n], f"{file} {n}", 50 + 40 * at + n % 2)
+    blobs = [url for url in found if "a=blob" in url and "HEAD" not in url]
+    others = [url for url in found if url not in set(blobs)]
+    return made(found, [*others, *blobs[::9]])
+
+
+def test_files_shown_again_at_each_commit_are_found_and_the_rest_is_kept() -> None:
+    traps = ck.find_traps(repository())
+    assert len(traps) == 1
+    assert traps["pattern"].tolist() == ["git.example/*?hb="]
+    urls = repository()["urls"]["url"].tolist()
+    old = [url for url in urls if re.search("hb=[0-9a-f]{40}", url)]
+    assert share(traps["exclude"].tolist(), old) == 1
+    assert share(traps["exclude"].tolist(), [url for url in urls if url not in set(old)]) == 0
+
+
+def test_an_id_that_alone_tells_pages_apart_is_no_session() -> None:
+    start = f"{HOST}/"
+    found: dict[str, tuple[str | None, str, int]] = {start: (None, "start", 10)}
+    for n in range(400):
+        found[f"{HOST}/item?id={commit_hash(n + 1)}"] = (start, f"text {n}", 100)
+    assert not len(ck.find_traps(made(found, list(found)[:300])))
+    by_tab = {
+        f"{url}&tab={tab}": (url, f"{text} {tab}", 300 + 7 * len(text) * int(text[5:] or 0) % 400)
+        for url, (_, text, _) in list(found.items())[1:]
+        for tab in ("facts", "reviews")
+    }
+    both = {**found, **by_tab}
+    assert not len(ck.find_traps(made(both, list(both)[::2])))
+
+
+def wiki() -> dict:
+    """Make a wiki: a page has forms and lists, each page and namespace an index."""
+    start = f"{HOST}/wiki.php?id=start"
+    found: dict[str, tuple[str | None, str, int]] = {start: (None, "start", 100)}
+    names = [f"page{n}" for n in range(60)]
+    for n, name in enumerate(names):
+        page = f"{HOST}/wiki.php?id={name}"
+        found[page] = (start if n < 9 else f"{HOST}/wiki.php?id={names[n // 7]}", name, 80 + 9 * n)
+        for do in ("edit", "index", "recent", "login", "backlink", "media"):
+            found[f"{page}&do={do}"] = (page, f"{name} {do}", 30 + 11 * n)
+            for view in ("list", "thumbs", "rows"):
+                url = f"{page}&do={do}&view={view}"
+                found[url] = (f"{page}&do={do}", f"{name} {do} {view}", 25 + 13 * n)
+    fetched = [url for n, url in enumerate(found) if "do=" not in url or n % 3]
+    return made(found, fetched)
+
+
+def test_forms_of_each_page_are_dropped_and_the_pages_kept() -> None:
+    traps = ck.find_traps(wiki())
+    assert set(traps["kind"]) <= {"facets", "sort_or_view"}
+    urls = wiki()["urls"]["url"].tolist()
+    forms = [url for url in urls if "view=" in url]
+    assert share(traps["exclude"].tolist(), forms) == 1
+    assert share(traps["exclude"].tolist(), [url for url in urls if "do=" not in url]) == 0
+
+
+def test_parameters_may_be_separated_by_semicolons() -> None:
+    parts = split_url(f"{HOST}/git.cgi?p=a.git;a=blob;f=x;hb=HEAD")
+    assert parts.query == (("p", "a.git"), ("a", "blob"), ("f", "x"), ("hb", "HEAD"))
+    assert split_url(f"{HOST}/?q=one;two&n=1").query == (("q", "one;two"), ("n", "1"))
+
+
+def test_what_a_program_is_told_to_do_is_a_region() -> None:
+    labels = [region.label for region in regions_of(split_url(f"{HOST}/g?p=a;a=blob;f=x"))]
+    assert labels[:2] == ["git.example/g?a=blob&f&p", "git.example/g?a=blob&*"]
+
+
+@pytest.mark.parametrize(
+    "target", ["?h=85af76a36290412d662060fd9b1e1dac349591f", "?rev=1754971262", "/b/1780000000"]
+)
+def test_hashes_and_times_in_seconds_are_no_dates(target: str) -> None:
+    assert date_in(split_url(HOST + target)) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "month"),
+    [
+        ("/20260531120000/x", (2026, 5)),
+        ("/202605", (2026, 5)),
+        ("/events/12026/05/", (12026, 5)),
+        ("?day=2031-02-03", (2031, 2)),
+    ],
+)
+def test_dates_are_read_in_their_forms(target: str, month: tuple[int, int]) -> None:
+    assert date_in(split_url(HOST + target)) == month

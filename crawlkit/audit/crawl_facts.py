@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.audit.table_columns import TableColumns
 from crawlkit.errors import BadSetting
+from crawlkit.plots.rates import count_column, plain_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +87,14 @@ def table_in(source: Any, name: str) -> pd.DataFrame | None:
     import pandas as pd
 
     found = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
-    return found if isinstance(found, pd.DataFrame) else None
+    return plain_frame(found) if isinstance(found, pd.DataFrame) else None
+
+
+def _table(source: Any, name: str, columns: tuple[str, ...]) -> pd.DataFrame | None:
+    """Return a table; of a crawl's, these columns alone are read."""
+    if isinstance(source, Mapping) or not callable(getattr(source, "batches", None)):
+        return table_in(source, name)
+    return TableColumns(source).read(name, columns)
 
 
 def column(frame: pd.DataFrame | None, name: str) -> list[Any] | None:
@@ -115,7 +125,7 @@ def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
     BadSetting
         It is neither, or has no URLs.
     """
-    pages = table_in(source, "pages")
+    pages = _table(source, "pages", (*PAGE_COLUMNS, "seq", "fetched_at"))
     if pages is None or "url" not in pages.columns:
         what = "has no table 'pages'" if pages is None else "has a table 'pages' without 'url'"
         raise BadSetting(
@@ -125,11 +135,12 @@ def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
         )
     facts = CrawlFacts()
     places: dict[str, int] = {}
-    if isinstance(source, Mapping):
-        facts.links = table_in(source, "links")
     body = getattr(source, "body", None)
     facts.body = body if callable(body) else None
-    urls = table_in(source, "urls")
+    # The links of a crawl are many, and its bodies tell the same; tables alone have no bodies.
+    if isinstance(source, Mapping) or facts.body is None:
+        facts.links = table_in(source, "links")
+    urls = _table(source, "urls", ("url", "state", "found_on"))
     if urls is None or "url" not in urls.columns:
         _take_targets(facts, places)
     else:
@@ -251,12 +262,10 @@ def _take_targets(facts: CrawlFacts, places: dict[str, int]) -> None:
 
 def _in_order(facts: CrawlFacts, pages: pd.DataFrame) -> pd.DataFrame:
     """Return the pages in the order of their fetches."""
-    import pandas as pd
-
     if "seq" in pages.columns:
-        order = pd.to_numeric(pages["seq"], errors="coerce")
+        order = count_column(pages["seq"])
     elif "fetched_at" in pages.columns:
-        order = pd.to_datetime(pages["fetched_at"], errors="coerce", utc=True)
+        order = _times(pages["fetched_at"])
     else:
         facts.skipped["pages.seq"] = "the order of the rows is taken for that of the fetches"
         return pages
@@ -314,11 +323,21 @@ def _rank(url: str, canonical: object, order: int) -> tuple[int, ...]:
     )
 
 
+def _times(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of times in UTC; numbers and other texts than ISO 8601 are none."""
+    import pandas as pd
+
+    if values.dtype.kind != "M":
+        plain = [v if isinstance(v, (str, datetime)) else None for v in values]
+        values = pd.Series(plain, dtype=object)
+    return pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
+
+
 def _take_today(facts: CrawlFacts, pages: pd.DataFrame) -> None:
     import pandas as pd
 
     if "fetched_at" in pages.columns:
-        times = pd.to_datetime(pages["fetched_at"], errors="coerce", utc=True).dropna()
+        times = _times(pages["fetched_at"]).dropna()
         if len(times):
             facts.today = (int(times.max().year), int(times.max().month))
             return

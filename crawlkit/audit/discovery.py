@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.audit.table_columns import whole_text
 from crawlkit.errors import BadSetting
 from crawlkit.plots.rates import check_window, page_rows, rolling_rate, section_of
 from crawlkit.web.urls import url_template
@@ -86,7 +87,9 @@ def discovery_curve(
         {
             "group": _groups(rows, by),
             "page": range(1, count + 1),
-            "url": rows["url"] if "url" in rows.columns else None,
+            "url": [whole_text(url) if isinstance(url, str) else None for url in rows["url"]]
+            if "url" in rows.columns
+            else None,
             "new_urls": rows["new_urls"],
             "rate": 0.0,
             "low": 0.0,
@@ -110,7 +113,7 @@ def _groups(rows: pd.DataFrame, by: str | None) -> list[str | None]:
         return [None] * len(rows)
     if by == "host" and "host" in rows.columns:
         return [None if host != host or host is None else str(host) for host in rows["host"]]  # noqa: PLR0124 - NaN
-    urls = [url if isinstance(url, str) else None for url in rows["url"].tolist()]
+    urls = [whole_text(url) if isinstance(url, str) else None for url in rows["url"].tolist()]
     if by == "host":
         return [url and section_of(url).partition("/")[0] for url in urls]
     if by == "section":

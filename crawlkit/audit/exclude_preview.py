@@ -33,6 +33,8 @@ class ExcludePreview:
         Number of fetched pages that match it: a crawl with this pattern would not have them.
     copies
         Those among them whose text another page has that does not match.
+    lost_texts
+        Number of different texts that would be lost: many pages may share one.
     lost : DataFrame
         Those among them with status 200 and a text that no page outside the pattern has: ``url``
         (str), ``title`` (str), ``new_elsewhere`` (int64, URLs outside the pattern that were first
@@ -45,6 +47,7 @@ class ExcludePreview:
     pages: int
     copies: int
     lost: pd.DataFrame
+    lost_texts: int = 0
 
     @property
     def table(self) -> pd.DataFrame:
@@ -57,15 +60,17 @@ class ExcludePreview:
             ("fetched pages that match", self.pages),
             ("of them copies of pages that stay", self.copies),
             ("of them with a text of their own", len(self.lost)),
+            ("different texts among these", self.lost_texts),
         ]
         frame = pd.DataFrame(rows, columns=["what", "count"])
         return frame.astype({"what": "str", "count": "int64"})
 
     def __str__(self) -> str:
+        texts = f" ({self.lost_texts:,} different)" if self.lost_texts < len(self.lost) else ""
         return (
-            f"{self.pattern} drops {self.pending:,} of {self.pending + self.pending_left:,} "
-            f"pending URLs; of {self.pages:,} fetched pages that match, {len(self.lost):,} have a "
-            f"text of their own"
+            f"{self.pattern or 'No pattern'} drops {self.pending:,} of "
+            f"{self.pending + self.pending_left:,} pending URLs; of {self.pages:,} fetched "
+            f"pages that match, {len(self.lost):,} have a text of their own{texts}"
         )
 
     def _repr_html_(self) -> str:
@@ -88,7 +93,7 @@ def preview_exclude(
     Returns
     -------
     ExcludePreview
-        With ``.pending .pending_left .pages .copies .lost .table``.
+        With ``.pending .pending_left .pages .copies .lost .lost_texts .table``.
 
     Raises
     ------
@@ -127,5 +132,6 @@ def preview_exclude(
         pending_left=sum(facts.pending) - dropped,
         pages=len(matched),
         copies=sum(facts.text[page] in outside for page in matched),
+        lost_texts=len({facts.text[page] for page in own}),
         lost=lost.astype({"url": "str", "title": "str", "new_elsewhere": "int64"}),
     )

@@ -17,7 +17,7 @@ from crawlkit.audit.metrics_result import CrawlMetrics
 from crawlkit.audit.site_pages import SitePages, host_of, pages_of, whole
 from crawlkit.audit.table_columns import plain_values
 from crawlkit.errors import BadSetting
-from crawlkit.plots.rates import rolling_rate
+from crawlkit.plots.rates import count_column, rolling_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,9 @@ class _Work:
             return empty
         fetches = tables.read("fetches", _FETCHES)
         if "fetches.seq" not in tables.missing:
-            fetches = fetches.sort_values("seq", kind="stable").drop_duplicates("seq")
+            fetches["seq"] = count_column(fetches["seq"])
+            fetches = fetches.sort_values("seq", kind="stable")
+            fetches = fetches[~fetches["seq"].duplicated() | fetches["seq"].isna()]
         self.values["requests"] = len(fetches)
         sizes = [max(0, whole(value) or 0) for value in plain_values(fetches["wire_bytes"])]
         again = [(whole(value) or 1) > 1 for value in plain_values(fetches["attempt"])]
@@ -259,6 +261,8 @@ class _Work:
     def _frontier(self, fetches: pd.DataFrame) -> pd.DataFrame:
         import pandas as pd
 
+        counted = ("new_urls", "known_urls", "frontier_size")
+        fetches = fetches.assign(**{name: count_column(fetches[name]) for name in counted})
         rows = fetches[fetches["new_urls"].notna()].reset_index(drop=True)
         new: Any = rows["new_urls"].astype("float64").clip(lower=0)
         frame = pd.DataFrame(

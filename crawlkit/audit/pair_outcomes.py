@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from crawlkit.audit.page_visits import PolitePages
+from crawlkit.audit.site_pages import whole
 from crawlkit.audit.table_columns import plain_values
 from crawlkit.audit.text_change import change_size, shingle_sketch
 from crawlkit.web.fingerprint import body_hash
@@ -153,10 +154,9 @@ class CrawledTexts:
         status, text = row["status"], row["text_hash"]
         if status is None and row["error"] is None and (text or row["body_hash"]):
             status = 200  # a table without statuses
-        words = row["words"]
         return Seen(
-            url, None if status is None else int(status), row["error"], text, row["text_hash_by"],
-            row["body_hash"], row["title"], None if words is None else int(words),
+            url, whole(status), row["error"], text, row["text_hash_by"],
+            row["body_hash"], row["title"], whole(row["words"]),
         )  # fmt: skip
 
     def compare(self, first: str, second: str, *, made: bool = False) -> PairOutcome:

@@ -130,24 +130,38 @@ def _body(site: SitePages, at: int) -> bytes | None:
         return None
 
 
+def _bodies(site: SitePages, chosen: list[int]) -> Iterator[tuple[int, bytes]]:
+    """Give the stored bodies of pages, all from one reader where there is one."""
+    if site.bodies is None:
+        for at in chosen:
+            body = _body(site, at)
+            if body is not None:
+                yield at, body
+        return
+    for url, body in site.bodies(site["url"][at] for at in chosen):
+        yield site.by_url[url], body
+
+
 def _sketches(site: SitePages, chosen: list[int]) -> tuple[list[tuple[int, ...]], list[int]]:
     """Read stored bodies; return sketches and pages. An interrupt keeps what has been read."""
     from tqdm.auto import tqdm
 
     from crawlkit.web.html import parse_page
 
-    if not any(_body(site, at) for at in chosen[:: max(1, len(chosen) // _PROBES)]):
-        return [], []  # bodies were not kept: no need to ask for each
+    # Where bodies were not kept there is no need to ask for each.
+    if next(_bodies(site, chosen[:: max(1, len(chosen) // _PROBES)]), None) is None:
+        return [], []
     sketcher = Sketcher()
     sketches: list[tuple[int, ...]] = []
     read: list[int] = []
-    bar = tqdm(chosen, desc="bodies", unit="page", disable=not site.progress, leave=False)
+    bar = tqdm(
+        total=len(chosen), desc="bodies", unit="page", disable=not site.progress, leave=False
+    )
     try:
-        for at in bar:
-            body = _body(site, at)
-            if body is None:
-                continue
-            sketch = sketcher.sketch(parse_page(body, url=site["url"][at]).main_text)
+        for at, body in _bodies(site, chosen):
+            bar.update()
+            page = parse_page(body, url=site["url"][at], links_per_page=0)
+            sketch = sketcher.sketch(page.main_text)
             if sketch:
                 sketches.append(sketch)
                 read.append(at)

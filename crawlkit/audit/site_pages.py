@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlkit.audit.table_columns import TableColumns, plain_values, url_key
+from crawlkit.plots.rates import LARGEST_COUNT
 from crawlkit.web.url_addresses import resolve_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from crawlkit.audit.link_pass import LinkPass
 
@@ -87,8 +88,8 @@ class SitePages:
         Where a finding begins.
     entries
         URL and file of what sitemaps list, or None.
-    body
-        Returns the body of a page, where bodies may have been kept.
+    body, bodies
+        Return the body of a page, and those of many, where bodies may have been kept.
     links
         What the pass over the links found; None without links.
     progress
@@ -103,6 +104,7 @@ class SitePages:
     limits: AuditLimits = field(default_factory=AuditLimits)
     entries: list[tuple[str, str | None]] | None = None
     body: Callable[[str], bytes] | None = None
+    bodies: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]] | None = None
     links: LinkPass | None = None
     progress: bool = False
     columns: dict[str, list[Any]] = field(default_factory=dict)
@@ -150,18 +152,33 @@ class SitePages:
 
     def is_page(self, at: int) -> bool:
         """Tell whether this is a page of HTML with status 200; without columns that tell, any."""
-        if self["status"][at] != 200:
-            return False
-        if self["words"][at] is not None or self["title"][at] is not None:
-            return True
-        return {"pages.words", "pages.title"} <= self.tables.missing
+        return self._is_page[at]
 
     def counts(self, at: int) -> bool:
         """Tell whether a page asks to be shown: 200, indexable, and its own canonical."""
-        if not self.is_page(at) or self["indexable"][at] is False:
-            return False
-        canonical = self["canonical"][at]
-        return canonical is None or self.key(canonical) == self["key"][at]
+        return self._counts[at]
+
+    @cached_property
+    def _is_page(self) -> list[bool]:
+        untold = {"pages.words", "pages.title"} <= self.tables.missing
+        rows = zip(self["status"], self["words"], self["title"], strict=True)
+        return [
+            status == 200 and (untold or words is not None or title is not None)
+            for status, words, title in rows
+        ]
+
+    @cached_property
+    def _counts(self) -> list[bool]:
+        rows = zip(
+            self._is_page, self["indexable"], self["canonical"], self["url"], self["key"],
+            strict=True,
+        )  # fmt: skip
+        return [
+            is_page
+            and indexable is not False
+            and (canonical is None or canonical in (url, key) or self.key(canonical) == key)
+            for is_page, indexable, canonical, url, key in rows
+        ]
 
     def landing(self, at: int) -> Landing:
         """Follow the redirects from a page to where they end."""
@@ -208,9 +225,10 @@ def is_home(url: str) -> bool:
 def whole(value: Any) -> int | None:
     """Return a count, or None for what is none."""
     try:
-        return None if value is None or math.isnan(value) else int(value)
+        found = None if value is None or math.isnan(value) else int(value)
     except (TypeError, ValueError, OverflowError):
         return None
+    return None if found is None or abs(found) > LARGEST_COUNT else found
 
 
 def _number(value: Any) -> float | None:
@@ -290,4 +308,6 @@ def pages_of(source: Any, *, argument: str = "crawl") -> SitePages:
         site.by_key.setdefault(key, at)
     body = getattr(source, "body", None)
     site.body = body if callable(body) else None
+    bodies = getattr(source, "bodies", None)
+    site.bodies = bodies if callable(bodies) else None
     return site

@@ -189,9 +189,9 @@ def estimate_size(crawl: Any) -> SizeEstimate:
 
     if not pending:
         return answer("complete", float(known), float(known))
-    outlook = Outlook(facts, trapped)
     if any(trap.pending for trap in traps):
         return answer("unbounded", math.inf, math.inf)
+    outlook = Outlook(facts, trapped)
     if len(outlook.found) < FEWEST:
         return answer("undecided", float(known), math.inf)
     more, _ = outlook.new_urls(errors=0.0, times=LIKELY)

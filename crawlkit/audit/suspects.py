@@ -83,6 +83,8 @@ class Finding(NamedTuple):
         What was found, for the reader.
     above
         The page number above which they lie, for pagination; else None.
+    names
+        The parameters that make them, where only some of the region's do.
     """
 
     kind: str
@@ -90,3 +92,4 @@ class Finding(NamedTuple):
     members: list[int]
     text: str
     above: int | None = None
+    names: tuple[str, ...] = ()

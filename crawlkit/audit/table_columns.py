@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting, BadURL
+from crawlkit.plots.rates import plain_frame
 from crawlkit.reprs import plain_text
 from crawlkit.web.url_keys import DEFAULT_RULES, UrlRules
 from crawlkit.web.urls import normalize_url
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["TableColumns", "listed_urls", "plain_values", "url_key"]
+__all__ = ["TableColumns", "listed_urls", "plain_values", "url_key", "whole_text"]
 
 _PIECE = 250_000
 _TABLES = ("pages", "links", "fetches", "urls", "events")
@@ -32,6 +33,11 @@ def url_key(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
         return normalize_url(url, rules)
     except BadURL:
         return url
+
+
+def whole_text(text: str) -> str:
+    """Return a text that can be written: half of a surrogate pair is a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def plain_values(values: Any) -> list[Any]:
@@ -74,7 +80,7 @@ def listed_urls(given: Any, argument: str) -> list[tuple[str, str | None]]:
         locs = list(given)
         files = [None] * len(locs)
     return [
-        (loc.strip(), file if isinstance(file, str) else None)
+        (whole_text(loc.strip()), file if isinstance(file, str) else None)
         for loc, file in zip(locs, files, strict=True)
         if isinstance(loc, str) and loc.strip()
     ]
@@ -125,7 +131,7 @@ class TableColumns:
 
         source = self.source
         found = source.get(table) if isinstance(source, Mapping) else getattr(source, table, None)
-        return found if isinstance(found, pd.DataFrame) else None
+        return plain_frame(found) if isinstance(found, pd.DataFrame) else None
 
     def has(self, table: str, *columns: str) -> bool:
         """Tell whether a table and columns of it are there; note those that are not."""
@@ -146,19 +152,23 @@ class TableColumns:
         """
         import pandas as pd
 
-        if self._batches is not None and table != "urls":
+        if self._batches is not None:
             frame = self._read_batches(table, columns)
         else:
             found = self._frame(table)
             self.has(table, *columns)
             given = pd.DataFrame() if found is None else found
             frame = pd.DataFrame(
-                {name: given[name] if name in given.columns else None for name in columns},
+                {name: _whole(given[name]) if name in given.columns else None for name in columns},
                 index=given.index,
             ).reset_index(drop=True)
         if table == "pages":
-            usable = frame["url"].map(lambda url: isinstance(url, str) and url != "").astype(bool)
-            frame = frame[usable].drop_duplicates("url", keep="last").reset_index(drop=True)
+            usable = [isinstance(url, str) and bool(url.strip()) for url in frame["url"]]
+            frame = (
+                frame[pd.Series(usable, index=frame.index, dtype=bool)]
+                .drop_duplicates("url", keep="last")
+                .reset_index(drop=True)
+            )
         return frame
 
     def _read_batches(self, table: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -201,6 +211,13 @@ class TableColumns:
                 for name in columns
             }
             yield pa.table(arrays)
+
+
+def _whole(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column whose texts can be written."""
+    if values.dtype != object:
+        return values
+    return values.map(lambda value: whole_text(value) if isinstance(value, str) else value)
 
 
 def _text_array(values: Any) -> pa.Array:

@@ -6,9 +6,15 @@ Each returns a `Finding` or None; `crawlkit.audit.traps` tells how they are put 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from crawlkit.audit.address_evidence import (
+    choice_names,
+    find_combinations,
+    find_sessions,
+    has_session,
+)
 from crawlkit.audit.listing_runs import find_tail
 from crawlkit.audit.page_links import hidden_entries
 from crawlkit.audit.suspects import FEWEST_COPIES, Finding, Suspect
@@ -18,11 +24,9 @@ from crawlkit.audit.trap_names import (
     PAGE_NAMES,
     SEARCH_NAMES,
     SEARCH_SEGMENTS,
-    SESSION_NAMES,
     VIEW_NAMES,
     date_in,
     is_language,
-    is_token,
     repeats,
 )
 from crawlkit.audit.trap_statistics import binomial_tail, slope_tail
@@ -80,17 +84,6 @@ def _kind_of_copies(suspect: Suspect, single: float, *, missing: bool) -> str:
     return "duplicate_region"
 
 
-def _has_session(suspect: Suspect) -> bool:
-    region = suspect.region
-    if region.kind in {"parameter", "matrix"}:
-        name = region.names[0]
-        if name.lower() in SESSION_NAMES:
-            return True
-        values = {v for one in suspect.members for n, v in suspect.parts(one).query if n == name}
-        return len(values) >= 10 and sum(map(is_token, values)) >= 0.8 * len(values)
-    return region.kind in {"folder", "template"} and "{token}" in region.path
-
-
 def _has_loop(suspect: Suspect) -> bool:
     sample = suspect.members[:: max(1, len(suspect.members) // 2_000)]
     again = sum(repeats(suspect.parts(number)) >= 2 for number in sample)
@@ -111,18 +104,26 @@ def _has_language(suspect: Suspect) -> bool:
 
 
 def _has_pages(suspect: Suspect) -> bool:
-    if suspect.region.kind == "parameter":
-        return suspect.region.names[0].lower() in PAGE_NAMES
-    return suspect.region.kind == "template" and (
-        any(name.lower() in PAGE_NAMES for name in suspect.region.names)
-        or re.search(r"/(?:page|seite|p)[/-]\{number\}", suspect.region.path) is not None
+    region = suspect.region
+    names = [name for name in region.names if name.lower() in PAGE_NAMES]
+    if region.kind == "parameter":
+        return bool(names)
+    if region.kind != "template":
+        return False
+    if re.search(r"/(?:page|seite|p)[/-]\{number\}", region.path):
+        return True
+    sample = suspect.members[:: max(1, len(suspect.members) // 500)]
+    numbered = sum(
+        any(name in names and value.isdecimal() for name, value in suspect.parts(number).query)
+        for number in sample
     )
+    return numbered * 2 > len(sample)
 
 
 def _has_views(suspect: Suspect) -> bool:
     names = {name.lower() for name in suspect.region.names} - PAGE_NAMES
     if suspect.region.kind == "query":
-        names = _choice_names(suspect)
+        names = choice_names(suspect)
     return bool(names) and len(names & VIEW_NAMES) * 2 > len(names)
 
 
@@ -135,11 +136,13 @@ def _has_dates(suspect: Suspect) -> bool:
 def _has_filters(suspect: Suspect) -> bool:
     if suspect.region.kind == "template":
         return len(set(suspect.region.names) - PAGE_NAMES) >= 3
-    return suspect.region.kind == "query" and len(_choice_names(suspect)) >= 3
+    return suspect.region.kind == "query" and len(choice_names(suspect)) >= 3
 
 
 def _has_search(suspect: Suspect) -> bool:
     region = suspect.region
+    if region.action.partition("=")[2].lower() in SEARCH_SEGMENTS:
+        return True
     if region.names:
         return any(name.lower() in SEARCH_NAMES for name in region.names)
     folders = region.path.rstrip("/").split("/")
@@ -147,71 +150,18 @@ def _has_search(suspect: Suspect) -> bool:
 
 
 _SHAPES: tuple[tuple[str, Callable[[Suspect], bool]], ...] = (
-    ("session_id", _has_session),
+    ("session_id", has_session),
     ("path_loop", _has_loop),
     ("locale_copies", _has_language),
     ("pagination", _has_pages),
     ("sort_or_view", _has_views),
     ("calendar", _has_dates),
-    ("facets", _has_filters),
     ("search_results", _has_search),
+    ("facets", _has_filters),
 )
 
 
-def _choice_names(suspect: Suspect) -> set[str]:
-    """Return the parameters of a region that are choices: few values, many addresses each."""
-    values: dict[str, set[str]] = defaultdict(set)
-    uses: Counter[str] = Counter()
-    for number in suspect.members:
-        for name, value in suspect.parts(number).query:
-            uses[name] += 1
-            if len(values[name]) < 200:
-                values[name].add(value)
-    return {
-        name.lower()
-        for name, count in uses.items()
-        if name.lower() not in PAGE_NAMES and count >= 4 * len(values[name])
-    }
-
-
 # -- growth with nothing new in it -----------------------------------------------------------
-
-
-def find_combinations(suspect: Suspect) -> Finding | None:
-    """Find that new addresses are old choices in new combinations, and lead to nothing new."""
-    if suspect.region.kind not in {"query", "parameter"} or len(suspect.pages) < FEWEST_COPIES:
-        return None
-    names = _choice_names(suspect)
-    views = names & VIEW_NAMES
-    mostly_views = bool(views) and len(views) * 2 > len(names)
-    if not mostly_views and len(names) < 3:
-        return None
-    seen: set[tuple[str, str]] = set()
-    flags = []
-    for number in suspect.members:
-        pairs = {pair for pair in suspect.parts(number).query if pair[0].lower() not in PAGE_NAMES}
-        flags.append(bool(pairs) and pairs <= seen)
-        seen |= pairs
-    later = flags[len(flags) // 2 :]
-    growth = suspect.growth
-    chance = max(
-        binomial_tail(sum(later), len(later), 0.5),
-        binomial_tail(growth.barren, growth.later, 0.5),
-    )
-    if not mostly_views and not (growth.low > 0 and suspect.pending):
-        return None
-    members = [
-        number
-        for number in suspect.members
-        if any(name.lower() in names for name, _ in suspect.parts(number).query)
-    ]
-    kind = "sort_or_view" if mostly_views else "facets"
-    text = (
-        f"{sum(later):,} of the last {len(later):,} addresses combine known values of "
-        f"{len(names)} parameters ({', '.join(sorted(names)[:6])}); {growth.barren:,} of the last "
-        f"{growth.later:,} pages lead to nothing new elsewhere"
-    )
-    return Finding(kind, chance, members, text)
 
 
 def find_searches(suspect: Suspect) -> Finding | None:
@@ -266,32 +216,6 @@ def find_repetition(suspect: Suspect) -> Finding | None:
     return Finding("path_loop", chance, members, text)
 
 
-def find_sessions(suspect: Suspect) -> Finding | None:
-    """Find that without the id most addresses are those of other pages."""
-    region = suspect.region
-    if region.kind != "parameter" or not _has_session(suspect):
-        return None
-    plain = Counter(
-        (parts.path, tuple(pair for pair in parts.query if pair[0] != region.names[0]))
-        for parts in map(suspect.parts, suspect.members)
-    )
-    again = len(suspect.members) - len(plain)
-    values = {
-        value
-        for number in suspect.members
-        for name, value in suspect.parts(number).query
-        if name in region.names
-    }
-    if len(values) < 10 or sum(map(is_token, values)) < 0.8 * len(values):
-        return None
-    chance = binomial_tail(again, len(suspect.members), 0.5)
-    text = (
-        f"{len(suspect.members):,} addresses are {len(plain):,} without "
-        f"{region.names[0]!r}, which has {len(values):,} values"
-    )
-    return Finding("session_id", chance, list(suspect.members), text)
-
-
 # -- growth alone ----------------------------------------------------------------------------
 
 
@@ -334,7 +258,7 @@ def _from_outside(suspect: Suspect, number: int, inside: set[int]) -> bool:
 def find_space(suspect: Suspect) -> Finding | None:
     """Find that a region makes more URLs than it takes, and that no end of it is in sight."""
     growth = suspect.growth
-    if suspect.region.kind not in {"template", "folder", "query"} or not suspect.pending:
+    if suspect.region.kind not in {"template", "folder", "query", "action"} or not suspect.pending:
         return None
     if len(suspect.pages) < FEWEST_SPACE or growth.low < 1.2 or growth.self_made < 0.95:
         return None

@@ -19,6 +19,7 @@ __all__ = [
     "SESSION_NAMES",
     "VIEW_NAMES",
     "date_in",
+    "is_content_hash",
     "is_language",
     "is_token",
     "page_number",
@@ -54,14 +55,25 @@ NOT_FOUND = re.compile(
 )
 _YEARS = _words("year y jahr annee yr")
 _MONTHS = _words("month m mon monat mois mo")
-_DATE = re.compile(r"(?<!\d)(\d{4,6})[-_/.]?(0[1-9]|1[0-2])(?!\d{3})(?=\D|\d\d(?!\d)|\Z)")
+_DATE = re.compile(
+    # Year and month with something between them; or 202605, 20260531 and 20260531120000. Ten
+    # digits are a time in seconds, or a number.
+    r"(?<!\d)(?:(\d{4,6})[-_/.](0[1-9]|1[0-2])(?!\d{3})(?=\D|\d\d(?!\d)|\Z)"
+    r"|(\d{4})(0[1-9]|1[0-2])(?:(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?)?(?!\d))"
+)
 _PATH_PAGE = re.compile(r"(?:^|[/_.-])(?:page|seite|pagina|p|pg)[/_-]?(\d{1,9})(?=[/_.-]|\Z)")
+_CONTENT_HASH = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _LAST_NUMBER = re.compile(r"(\d{1,9})(?=\D*\Z)")
 
 
 def is_token(value: str) -> bool:
     """Tell whether a value looks like an id that a machine drew."""
     return TOKEN.search(value) is not None
+
+
+def is_content_hash(value: str) -> bool:
+    """Tell whether a value is written as SHA-1 and SHA-256 are, which name contents."""
+    return _CONTENT_HASH.match(value) is not None
 
 
 def is_language(value: str) -> bool:
@@ -92,6 +104,8 @@ def date_in(parts: UrlParts) -> tuple[int, int] | None:
     (2026, 5)
     >>> date_in(split_url("https://example.com/events?month=5&year=2031"))
     (2031, 5)
+    >>> date_in(split_url("https://example.com/wiki?rev=1754971262"))
+    >>> date_in(split_url("https://example.com/commit?h=85af76a36290412d662060fd9b1e1dac349591f"))
     """
     values = {name.lower(): value for name, value in parts.query}
     year = next((values[name] for name in values if name in _YEARS), "")
@@ -99,9 +113,10 @@ def date_in(parts: UrlParts) -> tuple[int, int] | None:
         month = next((values[name] for name in values if name in _MONTHS), "")
         return int(year), int(month) if month.isdecimal() and 1 <= int(month[:4]) <= 12 else 1
     for text in (*values.values(), parts.path):
-        found = _DATE.search(text)
-        if found and int(found[1]) >= 1000:
-            return int(found[1]), int(found[2])
+        found = _DATE.search(TOKEN.sub("", text))  # an id that a machine drew has no dates
+        year, month = (found[1] or found[3], found[2] or found[4]) if found else ("", "")
+        if year and int(year) >= 1000:
+            return int(year), int(month)
     return None
 
 

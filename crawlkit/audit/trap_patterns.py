@@ -79,7 +79,9 @@ def choose_pattern(
         covered = sum(pattern.matches(url) is not None for url in inside) / max(1, len(inside))
         lost = sum(pattern.matches(url) is not None for url in outside) / max(1, len(outside))
         # A handful of others proves little: ten that are spared are added to them.
+        # One that takes nothing of the trap spares everything else, and is no use.
         score = round(covered - 3 * lost * len(outside) / (len(outside) + 10), 3)
+        score = score if covered else -10.0
         if best is None or score > best[0] + 0.004:
             best = (score, candidate, covered, lost)
     assert best is not None  # noqa: S101 - there is always a candidate
@@ -116,16 +118,16 @@ def _candidates(
     if region.kind == "parameter" and single is not None:
         yield f"{single}?{region.names[0]}="
         yield f"{single}?*&{region.names[0]}="
+    if finding.names and region.kind == "query":
+        yield from _with_names(set(finding.names), single)
+        for name in finding.names:
+            yield from _query_regexes(f"{re.escape(name)}=", single)
     yield from _by_kind(region)
     common = _common_start(targets)
     for prefix in (re.sub(r"\d+\Z", "", common), re.sub(r"(?<=\d\d)\d+\Z", "", common)):
         if 1 < len(prefix) <= LONGEST:
             yield prefix
-    if region.kind == "template" and "{" in region.path and not region.names:
-        yield _shape_pattern(region.path)
-    if region.kind in {"query", "folder", "template"}:
-        names = {name for url in inside for name, _ in split_url(url).query}
-        yield from _with_names(names, single)
+    yield from _by_shape(region, inside, single)
     path = _wildcard(region.path) if region.path else "/"
     for depth in range(1, 4):
         yield path.rstrip("/") + "/*" * depth + "/"
@@ -136,6 +138,17 @@ def _candidates(
                 yield authority + pattern
 
 
+def _by_shape(
+    region: Region, inside: Sequence[str], single: str | None
+) -> Iterator[str | re.Pattern[str]]:
+    """Give patterns of the shape of the path, and of all parameters."""
+    if region.kind == "template" and "{" in region.path and not region.names:
+        yield _shape_pattern(region.path)
+    if region.kind in {"query", "folder", "template"}:
+        names = {name for url in inside for name, _ in split_url(url).query}
+        yield from _with_names(names, single)
+
+
 def _by_kind(region: Region) -> Iterator[str | re.Pattern[str]]:
     """Give the patterns that say what a region says."""
     path = _wildcard(region.path)
@@ -143,7 +156,12 @@ def _by_kind(region: Region) -> Iterator[str | re.Pattern[str]]:
         name = region.names[0]
         yield f"/*?{name}="
         yield f"/*?*{name}="
-        yield re.compile(rf"[?&]{re.escape(name)}=")
+        yield re.compile(rf"[?&;]{re.escape(name)}=")
+        yield re.compile(rf"[?&;]{re.escape(name)}=[0-9A-Za-z-]{{12,}}(?:[&;#]|$)")
+    elif region.kind == "action":
+        yield f"{path}?{region.action}"
+        yield f"{path}?*{region.action}"
+        yield re.compile(rf"[?&;]{re.escape(region.action)}(?:[&;#]|$)")
     elif region.kind == "matrix":
         yield f"/*;{region.names[0]}="
     elif region.kind == "language":
@@ -172,21 +190,22 @@ def _with_names(names: set[str], path: str | None) -> Iterator[re.Pattern[str]]:
     paging = {name for name in names if name.lower() in PAGE_NAMES}
     for chosen in (names - paging, names):
         if 0 < len(chosen) <= 20:
-            yield from _query_regexes(f"(?:{'|'.join(map(re.escape, sorted(chosen)))})=", path)
+            either = "|".join(map(re.escape, sorted(chosen)))
+            yield from _query_regexes(f"(?:{either})=" if len(chosen) > 1 else f"{either}=", path)
 
 
 def _query_regexes(parameter: str, path: str | None) -> Iterator[re.Pattern[str]]:
     """Give regexes for a parameter, on any path and on one."""
-    yield re.compile(rf"[?&]{parameter}")
+    yield re.compile(rf"[?&;]{parameter}")
     if path is not None:
-        yield re.compile(rf"^https?://[^/]+{re.escape(path)}\?(?:[^#]*&)?{parameter}")
+        yield re.compile(rf"^https?://[^/]+{re.escape(path)}\?(?:[^#]*[&;])?{parameter}")
 
 
 def _numbered(region: Region, above: int, path: str | None) -> Iterator[re.Pattern[str]]:
     """Give regexes for page numbers above a limit, in a parameter or in the path."""
     number = above_pattern(above)
     for name in region.names:
-        yield from _query_regexes(f"{re.escape(name)}={number}(?:&|$)", path)
+        yield from _query_regexes(f"{re.escape(name)}={number}(?:[&;]|$)", path)
     if "{number}" in region.path:
         before, _, after = region.path.rpartition("{number}")
         pieces = [re.escape(piece) for piece in _BRACES.split(before)]

@@ -35,6 +35,11 @@ _DATE = re.compile(r"(?<!\d)(?:1[89]|2\d)\d\d[-_.]?(?:0\d|1[0-2])(?:[-_.]?[0-3]\
 _NUMBER = re.compile(r"\d+")
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}\Z")
 _WORDS = re.compile(r"[^-_+.%{}]+")
+_SEPARATOR = re.compile(r"&|;(?=[\w.\[\]%-]{1,60}=)")
+"""What separates parameters: some programs write ``;``, as HTML 4 advised."""
+_ACTIONS = frozenset({"a", "do", "action", "act", "cmd", "op", "task", "func"})
+"""Parameters whose value says which of its pages a program is to make."""
+_ACTION = re.compile(r"[A-Za-z][\w-]{0,39}\Z")
 _DEEPEST = 3
 _SLUG_WORDS = 3
 _MOST_PARAMETERS = 12
@@ -64,7 +69,8 @@ class Region(NamedTuple):
     ----------
     kind
         ``folder`` (all below it), ``template`` (one shape of path, one set of parameters),
-        ``query`` (one shape of path, any parameters), ``parameter`` (one parameter on any path),
+        ``query`` (one shape of path, any parameters), ``action`` (one shape of path, one value of
+        a parameter such as ``action``), ``parameter`` (one parameter on any path),
         ``matrix`` (one path parameter), ``language`` (a language code at one place of the path)
         or ``leaf`` (one last segment in any folder).
     host
@@ -73,27 +79,31 @@ class Region(NamedTuple):
         The shape of the path; "" where it may be any.
     names
         The parameter names that all have.
+    action
+        Parameter and value that say which page a program makes, such as ``action=history``; "".
     """
 
     kind: str
     host: str
     path: str
     names: tuple[str, ...] = ()
+    action: str = ""
 
     @property
     def label(self) -> str:
         """The region as a reader knows it, host first."""
-        if self.kind == "parameter":
-            return f"{self.host}/*?{self.names[0]}="
-        if self.kind == "matrix":
-            return f"{self.host}/*;{self.names[0]}="
-        if self.kind == "leaf":
-            return f"{self.host}/*/{self.path}"
-        if self.kind in {"folder", "language"}:
-            return f"{self.host}{self.path}*"
-        if self.kind == "query":
-            return f"{self.host}{self.path}?*"
-        return self.host + self.path + ("?" + "&".join(self.names) if self.names else "")
+        name = self.action.partition("=")[0]
+        shown = "&".join(self.action if name == one else one for one in self.names)
+        path = {
+            "parameter": f"/*?{shown}=",
+            "matrix": f"/*;{shown}=",
+            "leaf": f"/*/{self.path}",
+            "folder": f"{self.path}*",
+            "language": f"{self.path}*",
+            "query": f"{self.path}?*",
+            "action": f"{self.path}?{shown}&*",
+        }.get(self.kind)
+        return self.host + (path or self.path + ("?" + shown if shown else ""))
 
 
 def split_url(url: str) -> UrlParts:
@@ -114,7 +124,8 @@ def split_url(url: str) -> UrlParts:
         matrix = tuple(dict.fromkeys(names))
         path = re.sub(r";[^/]*", "", path)
     pairs = []
-    for one in query.split("&") if query else ():
+    separated = _SEPARATOR.split(query) if ";" in query else query.split("&")
+    for one in separated if query else ():
         name, _, value = one.partition("=")
         if name:
             pairs.append((name, value))
@@ -146,28 +157,67 @@ def shape(segment: str) -> str:
     return text + ending
 
 
+class _Form(NamedTuple):
+    """What the regions of a URL depend on; a site has few forms and many URLs."""
+
+    host: str
+    shapes: tuple[str, ...]
+    names: tuple[str, ...]
+    matrix: tuple[str, ...]
+    language: int
+    action: str
+
+
+def _form_of(parts: UrlParts) -> _Form:
+    segments = parts.segments
+    names = tuple(sorted({name for name, _ in parts.query})) if parts.query else ()
+    language = -1
+    for at, segment in enumerate(segments[: min(_DEEPEST, len(segments) - 1)]):
+        if _is_language(segment):
+            language = at
+            break
+    action = _action_of(parts) if names else ""
+    return _Form(parts.host, tuple(map(shape, segments)), names, parts.matrix, language, action)
+
+
+@lru_cache(maxsize=10_000)
+def _is_language(segment: str) -> bool:
+    return LANGUAGE.match(segment) is not None
+
+
 def regions_of(parts: UrlParts) -> Iterator[Region]:
-    """Give every region that a URL belongs to."""
-    host, segments = parts.host, parts.segments
-    shapes = [shape(segment) for segment in segments]
+    """Give every region that a URL belongs to, its template first."""
+    yield from _regions_of_form(_form_of(parts))
+
+
+def _regions_of_form(form: _Form) -> Iterator[Region]:
+    host, shapes, names = form.host, form.shapes, form.names
     path = "/" + "/".join(shapes)
-    names = tuple(sorted({name for name, _ in parts.query}))
-    yield Region("template", host, path, names)
+    yield Region("template", host, path, names, form.action)
+    if form.action:
+        yield Region("action", host, path, (form.action.partition("=")[0],), form.action)
     for depth in range(1, min(_DEEPEST, len(shapes) - 1) + 1):
         yield Region("folder", host, "/" + "/".join(shapes[:depth]) + "/")
     if names:
         yield Region("query", host, path)
         for name in names:
             yield Region("parameter", host, "", (name,))
-    for name in parts.matrix:
+    for name in form.matrix:
         yield Region("matrix", host, "", (name,))
-    for at, segment in enumerate(segments[:_DEEPEST]):
-        if LANGUAGE.match(segment) and at < len(segments) - 1:
-            yield Region("language", host, "/".join(["", *shapes[:at], "{language}", ""]))
-            break
+    if form.language >= 0:
+        before = "/".join(["", *shapes[: form.language], "{language}", ""])
+        yield Region("language", host, before)
     last = shapes[-1] or (shapes[-2] + "/" if len(shapes) > 1 else "")
     if len(shapes) > 2 and last.rstrip("/").isalpha():
         yield Region("leaf", host, last)
+
+
+def _action_of(parts: UrlParts) -> str:
+    """Return the parameter and value that say which page a program makes, or ""."""
+    for name, value in parts.query:
+        if name.lower() in _ACTIONS and _ACTION.match(value):
+            return f"{name}={value}"
+    return ""
 
 
 def group_urls(
@@ -189,23 +239,36 @@ def group_urls(
     dict
         Region -> positions of its URLs, in order. Of regions with the same URLs one is kept.
     """
+    wanted = set(fetched)
+    forms: dict[_Form, list[int]] = {}
+    for number, url in enumerate(urls):
+        form = _form_of(split_url(url))
+        known = forms.get(form)
+        if known is None:
+            forms[form] = [number]
+        else:
+            known.append(number)
     counts: Counter[Region] = Counter()
-    for number in fetched:
-        counts.update(set(regions_of(split_url(urls[number]))))
+    for form, numbers in forms.items():
+        count = sum(number in wanted for number in numbers)
+        if count:
+            for region in dict.fromkeys(_regions_of_form(form)):
+                counts[region] += count
     kept: dict[Region, list[int]] = {
         region: [] for region, count in counts.items() if count >= fewest
     }
-    if kept:
-        for number, url in enumerate(urls):
-            for region in dict.fromkeys(regions_of(split_url(url))):
-                members = kept.get(region)
-                if members is not None:
-                    members.append(number)
+    for form, numbers in forms.items():
+        for region in dict.fromkeys(_regions_of_form(form)):
+            members = kept.get(region)
+            if members is not None:
+                members.extend(numbers)
+    for members in kept.values():
+        members.sort()
     return _distinct(kept)
 
 
 # Where two regions hold the same URLs, the one whose rule says most about them stays.
-_PRECEDENCE = ("matrix", "parameter", "language", "template", "query", "leaf", "folder")
+_PRECEDENCE = ("matrix", "action", "parameter", "language", "template", "query", "leaf", "folder")
 
 
 def _distinct(kept: dict[Region, list[int]]) -> dict[Region, list[int]]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from crawlkit.crawling.trap_records import HELD
+
 if TYPE_CHECKING:
     from crawlkit.crawling.settings import Scope, Settings
+    from crawlkit.crawling.trap_records import TrapBook
     from crawlkit.web.urls import Address
 
 __all__ = ["FOUND_BY_LINK", "Admission", "Found"]
@@ -38,11 +41,14 @@ class Admission:
         What the crawl was told.
     scope
         The hosts that belong to it.
+    traps
+        What is known of its traps.
     """
 
-    def __init__(self, settings: Settings, scope: Scope) -> None:
+    def __init__(self, settings: Settings, scope: Scope, traps: TrapBook) -> None:
         self._settings = settings
         self._scope = scope
+        self._traps = traps
         self._scope_memo: dict[str, bool] = {}
 
     def refusal(self, found: Found) -> str | None:
@@ -68,4 +74,8 @@ class Admission:
             return "include"
         if settings.exclude and settings.exclude.matches(url) is not None:
             return "exclude"
-        return None
+        return HELD if self._traps.any_held and self._traps.holds(url) else None
+
+    def is_held(self, url: str, source: str) -> bool:
+        """Return whether a URL lies in a region that is held as a trap; seeds never do."""
+        return self._traps.any_held and source in FOUND_BY_LINK and self._traps.holds(url)

@@ -12,17 +12,18 @@ from crawlkit.crawling.database import read_only, transaction
 from crawlkit.crawling.engine import Engine
 from crawlkit.crawling.finish import finish_tables
 from crawlkit.crawling.interrupts import uninterrupted
+from crawlkit.crawling.meta import save_meta
 from crawlkit.crawling.privacy import private_allowance
 from crawlkit.crawling.progress import progress_bar
-from crawlkit.crawling.readers import read_records, read_urls
+from crawlkit.crawling.readers import read_bodies, read_records, read_url_batches, read_urls
 from crawlkit.crawling.revive import release, retry_failed, set_aside
 from crawlkit.crawling.schema import COLUMNS, SEGMENTED
 from crawlkit.crawling.seeds import seeds_from_argument
+from crawlkit.crawling.segment_readers import read_batches, read_table
 from crawlkit.crawling.session import open_session, saved_settings
 from crawlkit.crawling.settings import Settings, check_folder, settings_from_arguments
 from crawlkit.crawling.summary import summarize
-from crawlkit.crawling.tables import flush_buffer, read_batches, read_table
-from crawlkit.crawling.writer import save_meta
+from crawlkit.crawling.tables import flush_buffer
 from crawlkit.errors import BadSetting, BadURL, FolderUnusable
 from crawlkit.reprs import crawl_html
 from crawlkit.web.patterns import compile_patterns
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     Progress = bool | Callable[[Mapping[str, Any]], None]
     Pattern = str | re.Pattern[str]
+    Marker = str | re.Pattern[str]
 
 __all__ = ["Crawl", "crawl", "open_crawl"]
 
@@ -69,6 +71,8 @@ def crawl(
     http: Http | None = None,
     keep_bodies: bool = True,
     random_seed: int = 0,
+    on_trap: Literal["warn", "hold", "stop"] = "warn",
+    expect: Marker | Iterable[Marker] = (),
     progress: Progress = True,
 ) -> Crawl:
     """Crawl from seeds into a folder, or go on with the crawl that is in it.
@@ -120,6 +124,17 @@ def crawl(
         Whether raw responses are kept.
     random_seed
         Seed of every random draw.
+    on_trap
+        What to do about a region that makes URLs without end, or copies (see ``ck.find_traps``;
+        looked for now and then while the crawl runs): ``"warn"`` tells of it, in the bar and in
+        ``summary()["traps"]``; ``"hold"`` sets its URLs aside, those that wait and those that
+        are found later (state ``excluded``, reason ``trap_held``), and goes on with the rest,
+        until ``crawl.release()``; ``"stop"`` ends the crawl. May be changed on a resume.
+    expect
+        What every page of the site shows: texts (looked for in the source and in the visible
+        text, upper and lower case apart) or compiled regular expressions (searched for in the
+        source). ``pages.expected_found`` says whether a page has all of them; null for what is
+        no HTML.
     progress
         ``True`` for a bar, ``False`` for none, or a function that is given the numbers.
 
@@ -134,7 +149,7 @@ def crawl(
     BadSetting
         An argument cannot work; nothing was written.
     SettingsChanged
-        The folder was crawled with another order, scope, canonical or URL rules.
+        The folder was crawled with another order, scope, canonical, URL rules or markers.
     FolderInUse
         Another process crawls in this folder.
     FolderUnusable
@@ -166,6 +181,8 @@ def crawl(
         canonical=canonical,
         keep_bodies=keep_bodies,
         random_seed=random_seed,
+        on_trap=on_trap,
+        expect=expect,
     )
     if extract is not None and not callable(extract):
         raise BadSetting("extract", f"{extract!r} is no function", "Pass a function of a page.")
@@ -203,6 +220,8 @@ def run_crawl(
         )
         if on_engine is not None:
             on_engine(engine)
+        if session.stop is not None:
+            engine.stop(session.stop)
         before = session.counters.fetches
         began = time.monotonic()
         try:
@@ -323,7 +342,7 @@ class Crawl:
         Parameters
         ----------
         table
-            ``"pages"``, ``"links"``, ``"fetches"``, ``"changes"`` or ``"events"``.
+            ``"pages"``, ``"links"``, ``"fetches"``, ``"urls"``, ``"changes"`` or ``"events"``.
         columns
             Names of its columns.
 
@@ -338,12 +357,15 @@ class Crawl:
         BadSetting
             On an unknown table or column.
         """
-        if table not in SEGMENTED:
-            raise BadSetting("table", f"{table!r} is none", f"Pass one of {', '.join(SEGMENTED)}.")
+        tables = (*SEGMENTED, "urls")
+        if table not in tables:
+            raise BadSetting("table", f"{table!r} is none", f"Pass one of {', '.join(tables)}.")
         unknown = [name for name in columns if name not in COLUMNS[table]]
         if unknown:
             known = ", ".join(COLUMNS[table])
             raise BadSetting("columns", f"{table} has no {unknown[0]!r}", f"There are: {known}.")
+        if table == "urls":
+            return read_url_batches(self.folder, columns)
         return read_batches(self.folder, table, columns)
 
     # -- state -----------------------------------------------------------------------------
@@ -360,8 +382,8 @@ class Crawl:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the crawl ended: ``finished``, a limit's name, ``interrupted``; None if it was killed
-        or is running."""  # noqa: D205, D209 - one sentence
+        """Why the crawl ended: ``finished``, a limit's name, ``on_trap: KIND REGION``,
+        ``interrupted``; None if it was killed or is running."""  # noqa: D205, D209 - one sentence
         reason: str | None = self.summary()["stop_reason"]
         return reason
 
@@ -410,6 +432,17 @@ class Crawl:
             raise BadURL(url, reason, "has no body here")
         return body
 
+    def bodies(self, urls: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield URL and raw body of many pages; those without a stored body are left out.
+
+        Parameters
+        ----------
+        urls
+            In any spelling that the crawl's rules merge.
+        """
+        rules = UrlRules.from_dict((saved_settings(self.folder) or {})["url_rules"])
+        return read_bodies(self.folder, urls, rules)
+
     def export_warc(self, path: str | Path, *, gzip: bool = True) -> int:
         """Write the raw responses as a WARC file; return how many.
 
@@ -438,7 +471,7 @@ class Crawl:
             As in :func:`crawl`.
         **changes
             ``max_pages``, ``max_depth``, ``delay``, ``workers``, ``include``, ``exclude``,
-            ``http``, ``pages_per_host``, ``bytes``, ``seconds``, ``known_urls`` ...
+            ``on_trap``, ``http``, ``pages_per_host``, ``bytes``, ``seconds``, ``known_urls`` ...
 
         Raises
         ------
@@ -478,9 +511,16 @@ class Crawl:
         with self._editing() as session, transaction(session.connection):
             return set_aside(session.connection, session.frontier, patterns)
 
-    def release(self, pattern: Pattern | Iterable[Pattern]) -> int:
-        """Bring back URLs that :meth:`exclude` set aside and that match; return how many."""
-        patterns = compile_patterns(pattern, name="pattern")
+    def release(self, pattern: Pattern | Iterable[Pattern] | None = None) -> int:
+        """Bring back URLs that :meth:`exclude` or ``on_trap="hold"`` set aside; return how many.
+
+        Parameters
+        ----------
+        pattern
+            Which of them; by default all. A region that was held as a trap and of which nothing
+            is held any more is not held again.
+        """
+        patterns = None if pattern is None else compile_patterns(pattern, name="pattern")
         with self._editing() as session, transaction(session.connection):
             return release(session.connection, session.frontier, patterns)
 

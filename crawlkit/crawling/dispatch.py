@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from crawlkit.crawling.settings import Settings
     from crawlkit.crawling.writer import Counters, ResultWriter
 
-__all__ = ["Dispatcher"]
+__all__ = ["BUDGETS", "Dispatcher"]
+
+BUDGETS = ("max_pages", "pages_per_host", "bytes", "seconds")
+"""The limits that end a crawl; each is the reason of the end by its name."""
 
 # URLs that one turn may refuse by robots.txt before it lets others go on.
 _REFUSALS_PER_TURN = 500

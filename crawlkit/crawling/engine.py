@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.database import transaction
-from crawlkit.crawling.dispatch import Dispatcher
+from crawlkit.crawling.dispatch import BUDGETS, Dispatcher
 from crawlkit.crawling.frontier import Lease
 from crawlkit.crawling.interrupts import Gate, uninterrupted
 from crawlkit.crawling.results import Event, PageResult
 from crawlkit.crawling.tables import flush_buffer
+from crawlkit.crawling.trap_answers import answer_traps
+from crawlkit.crawling.trap_watch import TrapWatch
 from crawlkit.crawling.worker import RobotsResult, RobotsTask, Worker
 from crawlkit.crawling.writer import ResultWriter
 from crawlkit.web.spare_memory import return_spare_memory
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from crawlkit.crawling.frontier import Frontier
     from crawlkit.crawling.results import Extractor
     from crawlkit.crawling.settings import Settings
+    from crawlkit.crawling.trap_watch import TrapNews
     from crawlkit.crawling.writer import Counters
 
 __all__ = ["Engine"]
@@ -150,6 +153,8 @@ class Engine:
             agent=self._worker.agent,
             lease_seconds=self._lease_seconds,
         )
+        self._watch = TrapWatch(folder, settings, frontier, counters)
+        self._news: deque[TrapNews] = deque()
         self._wanted = 1
         self._was_scarce = False
         self._window = (time.monotonic(), time.process_time())
@@ -184,6 +189,9 @@ class Engine:
             while not self._ended.wait(tick):
                 if on_tick is not None:
                     on_tick(self)
+                self._look_for_traps()
+            if self.stop_reason in BUDGETS:
+                self._look_for_traps()  # a crawl that is over in a moment has had no look
         except KeyboardInterrupt:
             pass  # the end below stops the workers, in a thread that no second interrupt reaches
         except BaseException:  # the caller's function failed: it must not wait for the end
@@ -196,6 +204,28 @@ class Engine:
         if on_tick is not None:
             on_tick(self)
         return self.stop_reason or "interrupted"
+
+    def _look_for_traps(self) -> None:
+        """Look, if it is time to, and hand over what was seen to whoever has the next turn."""
+        if self._news:
+            return
+        news = self._watch.look_if_due()
+        if news is not None:
+            self._news.append(news)
+            for slot in self._idle[:1]:
+                slot.wake.set()
+
+    def _answer_traps(self) -> str | None:
+        """Write what a look has found and do what is to be done; return why the crawl ends."""
+        reason = None
+        while self._news:
+            events, stop = answer_traps(
+                self._connection, self.frontier, self._news.popleft(), self._settings.on_trap
+            )
+            for event in events:
+                self._writer.event(event)
+            reason = reason or stop
+        return reason
 
     def stop(self, reason: str) -> None:
         """Ask the crawl to stop soon; safe from any thread."""
@@ -225,6 +255,7 @@ class Engine:
         try:
             with transaction(self._connection):
                 self._write(results)
+                self._answer_traps()
                 self._save_totals()
         except BaseException as error:  # noqa: BLE001 - raised again by run()
             self._error = error
@@ -342,16 +373,21 @@ class Engine:
         if not stopping:
             self._adapt()
         late = self._late_slots()
-        if results or late or (not stopping and self._may_lease()):
+        if results or late or self._news or (not stopping and self._may_lease()):
+            trapped = None
             assigned: list[tuple[_Slot, Lease | RobotsTask]] = []
             with self._transaction():
                 self._write(results)
                 if late:
                     self._renew(late)
-                if not stopping:
+                trapped = self._answer_traps()
+                if not stopping and trapped is None:
                     assigned = self._assign()
                 self._save_totals()
             self._hand_out(assigned, current)
+            if trapped is not None:
+                self.stop(trapped)
+                stopping = True
             if self.counters.buffered - self._last_flush >= _SEGMENT_RESULTS:
                 flush_buffer(self._connection, self.folder)
                 return_spare_memory()
@@ -385,6 +421,7 @@ class Engine:
                 self._dispatcher.note_page(result)
                 self._window_pages += 1
                 self._latency += _SMOOTHING * (result.response.elapsed - self._latency)
+                self._watch.note_page(result.page)
                 self._writer.write(result)
             elif result is not None:
                 self._dispatcher.write_robots(result)

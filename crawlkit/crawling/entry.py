@@ -13,6 +13,7 @@ from crawlkit.crawling.hosts import Head, HostQueue
 from crawlkit.crawling.live_ordering import LiveOrdering, write_scores
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.seen import UNREACHED, Known, SeenSet
+from crawlkit.crawling.trap_records import TrapBook
 from crawlkit.order.base import FoundPage
 from crawlkit.web.urls import url_hash
 
@@ -58,6 +59,8 @@ class Entry:
         URLs found, waiting, in hand, asked for, and of those that wait the ones that go first.
     not_kept : int
         URLs that lay past ``known_urls``.
+    traps : TrapBook
+        What is known of traps.
     found_late : bool
         Whether a shorter way to a page was found only after the page was asked for.
     """
@@ -73,7 +76,8 @@ class Entry:
         self._connection = connection
         self._settings = settings
         self._clock = clock
-        self.admission = Admission(settings, scope)
+        self.traps = TrapBook.load(connection)
+        self.admission = Admission(settings, scope, self.traps)
         self.seen = SeenSet(connection)
         ask = connection.execute
         self.known, last = ask("SELECT count(*), coalesce(max(id), -1) FROM urls").fetchone()

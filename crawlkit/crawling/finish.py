@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from crawlkit.crawling.database import transaction
 from crawlkit.crawling.faults import point
+from crawlkit.crawling.meta import save_meta
 from crawlkit.crawling.readers import records_to_arrow, urls_to_arrow
 from crawlkit.crawling.tables import compact, flush_buffer, sync_folder
-from crawlkit.crawling.writer import save_meta
 from crawlkit.errors import StorageFailed
 
 if TYPE_CHECKING:

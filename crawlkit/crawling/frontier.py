@@ -24,6 +24,7 @@ from crawlkit.crawling.entry import (
 )
 from crawlkit.crawling.leases import Lease, LeaseBook
 from crawlkit.crawling.ordering_history import found_pages
+from crawlkit.crawling.trap_records import HELD
 
 if TYPE_CHECKING:
     import sqlite3
@@ -196,6 +197,8 @@ class Frontier(Entry):
 
     def give_back(self, lease: Lease) -> None:
         """Return a URL that was not asked after all; it goes first next time."""
+        if self._hold_back(lease):
+            return
         self._connection.execute("UPDATE urls SET state = 0, urgent = 1 WHERE id = ?", (lease.id,))
         self.pending += 1
         self.urgent += 1
@@ -203,6 +206,8 @@ class Frontier(Entry):
 
     def park(self, lease: Lease, seconds: float, reason: str) -> None:
         """Set a URL aside to be tried again after some seconds."""
+        if self._hold_back(lease):
+            return
         self._connection.execute(
             "UPDATE urls SET state = 0, urgent = 1, tries = tries + 1, reason = ?, retry_at = ? "
             "WHERE id = ?",
@@ -211,6 +216,14 @@ class Frontier(Entry):
         self.pending += 1
         self.urgent += 1
         heapq.heappush(self._parked, (self._clock() + seconds, lease.id, lease.host.id))
+
+    def _hold_back(self, lease: Lease) -> bool:
+        """Set a URL aside that would wait again, where its region is held by now."""
+        if not self.admission.is_held(lease.url, lease.source):
+            return False
+        self.close_lease(lease, EXCLUDED, HELD)
+        self.tell_excluded((lease.id,))
+        return True
 
     def _unpark(self, now: float) -> None:
         while self._parked and self._parked[0][0] <= now:

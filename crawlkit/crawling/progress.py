@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Any
+
+from crawlkit.reprs import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +30,7 @@ def live_numbers(engine: Engine) -> dict[str, Any]:
         "new_urls": counters.new_urls,
         "retries": counters.retries,
         "bytes": counters.bytes,
+        "traps": [f"{one.kind} {one.region} ({one.status})" for one in frontier.traps.regions],
         "stop_reason": engine.stop_reason,
     }
 
@@ -53,9 +57,14 @@ def progress_bar(
     recent: deque[tuple[int, int]] = deque(maxlen=12)
     start = live_numbers(engine)["pages"]
     with tqdm(total=settings.max_pages, initial=start, unit="page", dynamic_ncols=True) as bar:
+        told = len(live_numbers(engine)["traps"])
 
         def tick(running: Engine) -> None:
+            nonlocal told
             now = live_numbers(running)
+            for trap in now["traps"][told:]:
+                bar.write(f"trap: {plain_text(trap)}", file=sys.stderr)
+            told = len(now["traps"])
             recent.append((now["pages"], now["new_urls"]))
             pages = recent[-1][0] - recent[0][0]
             found = recent[-1][1] - recent[0][1]

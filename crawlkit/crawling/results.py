@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
@@ -14,11 +13,13 @@ from crawlkit.web.date_marks import has_date_marks
 from crawlkit.web.fetch import is_retryable
 from crawlkit.web.fingerprint import body_hash, clean_text
 from crawlkit.web.html import Link, Page, parse_page
+from crawlkit.web.http_dates import http_time
 from crawlkit.web.urls import Address, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from crawlkit.crawling.expected import Markers
     from crawlkit.crawling.frontier import Lease
     from crawlkit.web.fetch import Response
     from crawlkit.web.urls import LinkResolver
@@ -84,6 +85,7 @@ def digest(
     keep_body: bool = True,
     extractor: Extractor | None = None,
     robots_agent: str = "crawlkit",
+    expect: Markers | None = None,
 ) -> PageResult:
     """Turn a response into a result: facts, links, records, compressed body.
 
@@ -107,6 +109,8 @@ def digest(
         Gives records for a page.
     robots_agent
         The crawler's name in robots directives of pages.
+    expect
+        What a page is expected to show.
     """
     if response.error == "interrupted" or (
         response.error == "body_too_large" and lease.byte_budget is not None
@@ -140,6 +144,8 @@ def digest(
                 robots_agent=robots_agent,
             )
             _take_page(result, page, resolver)
+            if expect and page.error != "not_html":
+                result.page["expected_found"] = expect.found_in(page)
             _take_records(result, page, extractor)
         if outcome == "failed":  # an error page: the page itself may yet come, with its own links
             result.links = []
@@ -177,12 +183,8 @@ def _clean(text: str | None) -> str | None:
 
 def _http_date(value: str | None) -> int | None:
     """Return an HTTP date as UTC microseconds, or None for one that is none."""
-    if not value:
-        return None
-    try:
-        return int(parsedate_to_datetime(value).timestamp() * 1e6)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
+    seconds = http_time(value)
+    return None if seconds is None else int(seconds * 1e6)
 
 
 def _take_redirect(result: PageResult, resolver: LinkResolver) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from crawlkit.crawling.frontier import EXCLUDED, FAILED, Found, Frontier
 from crawlkit.crawling.results import FOLLOWED
 from crawlkit.crawling.seen import UNREACHED
-from crawlkit.crawling.tables import read_link_targets
+from crawlkit.crawling.segment_readers import read_link_targets
+from crawlkit.crawling.trap_answers import note_release
+from crawlkit.crawling.trap_records import HELD
 from crawlkit.web.urls import Address, LinkResolver, Refusal
 
 if TYPE_CHECKING:
@@ -112,15 +114,22 @@ def set_aside(connection: sqlite3.Connection, frontier: Frontier, patterns: Patt
     return len(matching)
 
 
-def release(connection: sqlite3.Connection, frontier: Frontier, patterns: Patterns) -> int:
-    """Bring back URLs that were set aside and match; return how many."""
-    rows = connection.execute(f"{_ROWS} state = {EXCLUDED} AND reason = '{_SET_ASIDE}'").fetchall()
+def release(connection: sqlite3.Connection, frontier: Frontier, patterns: Patterns | None) -> int:
+    """Bring back URLs that were set aside or held and match, or all of them; return how many."""
+    rows = connection.execute(
+        f"{_ROWS} state = {EXCLUDED} AND reason IN ('{_SET_ASIDE}', '{HELD}')"
+    ).fetchall()
+    held = {row[0] for row in connection.execute("SELECT id FROM urls WHERE reason = ?", (HELD,))}
     count = 0
+    back: list[str] = []
     for row in rows:
         page_id, found = _found(row)
-        if patterns.matches(found.address.url) is not None:
+        if patterns is None or patterns.matches(found.address.url) is not None:
             frontier.bring_back(page_id, found)
             count += 1
+            if page_id in held:
+                back.append(found.address.url)
+    note_release(connection, frontier, back, patterns)
     frontier.reload()
     return count
 

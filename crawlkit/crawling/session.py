@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from crawlkit.crawling.database import DATABASE_NAME, open_for_writing, read_only, transaction
 from crawlkit.crawling.frontier import Found, Frontier
 from crawlkit.crawling.lock import LOCK_NAME, FolderLock
+from crawlkit.crawling.meta import load_meta, save_meta
 from crawlkit.crawling.results import Event
 from crawlkit.crawling.revive import judge_again, take_in_dropped
 from crawlkit.crawling.schema import to_json
 from crawlkit.crawling.settings import SETTINGS_VERSION, Scope, Settings
 from crawlkit.crawling.tables import clean_folder
-from crawlkit.crawling.writer import Counters, event_row, load_meta, save_meta
+from crawlkit.crawling.trap_answers import settle_traps
+from crawlkit.crawling.writer import Counters, event_row
 from crawlkit.errors import BadSetting, FolderUnusable
 from crawlkit.web.urls import registered_domain
 
@@ -51,6 +53,8 @@ class Session(NamedTuple):
     connection: sqlite3.Connection
     frontier: Frontier
     counters: Counters
+    stop: str | None = None
+    """Why the crawl must end before it begins: a trap that nobody has decided on."""
 
 
 def saved_settings(folder: Path) -> dict[str, Any] | None:
@@ -166,7 +170,12 @@ def _recover(
             if _known_limit(settings.to_dict()) > _known_limit(old) and counters.not_kept:
                 take_in_dropped(frontier, settings, folder)
                 counters.not_kept = frontier.not_kept
-        for event in _recovery_events(frontier, freed, gone):
+        events = _recovery_events(frontier, freed, gone)
+        stop = None
+        if to_crawl:
+            settled, stop = settle_traps(connection, frontier, settings.on_trap)
+            events += settled
+        for event in events:
             counters.buffered += 1
             connection.execute(
                 "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
@@ -174,7 +183,7 @@ def _recover(
             )
         counters.save(connection)
         frontier.ordering.save()
-    return Session(folder, connection, frontier, counters)
+    return Session(folder, connection, frontier, counters, stop)
 
 
 def _recovery_events(frontier: Frontier, freed: list[str], gone: list[str]) -> list[Event]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from crawlkit.crawling.expected import Markers, compile_markers
 from crawlkit.errors import BadSetting, SettingsChanged
 from crawlkit.order.base import FoundPage
 from crawlkit.order.omniscient import Omniscient
@@ -26,6 +27,7 @@ __all__ = ["Limits", "Scope", "Settings", "settings_from_arguments"]
 
 SETTINGS_VERSION = 1
 _SCOPE_WORDS = ("host", "site", "any")
+_ON_TRAP = ("warn", "hold", "stop")
 # A lease taken and never finished means that the process died with it. Kills at random may hit
 # one page several times, so the limit is well above the number that a restless user would reach.
 _LEASES_PER_PAGE = 15
@@ -135,6 +137,8 @@ class Settings:
     http: Http = field(default_factory=Http)
     keep_bodies: bool = True
     random_seed: int = 0
+    on_trap: Literal["warn", "hold", "stop"] = "warn"
+    expect: Markers = field(default_factory=Markers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able dict; passwords are left out."""
@@ -155,6 +159,8 @@ class Settings:
             "http": self.http.to_dict(),
             "keep_bodies": self.keep_bodies,
             "random_seed": self.random_seed,
+            "on_trap": self.on_trap,
+            "expect": self.expect.to_list(),
         }
 
     @classmethod
@@ -193,6 +199,9 @@ class Settings:
             http=Http.from_dict(saved["http"]),
             keep_bodies=saved["keep_bodies"],
             random_seed=saved["random_seed"],
+            # Folders of earlier releases have neither.
+            on_trap=saved.get("on_trap", "warn"),
+            expect=Markers.from_list(saved.get("expect", ())),
         )
 
     def check_resume(self, saved: dict[str, Any]) -> None:
@@ -201,6 +210,13 @@ class Settings:
         for name in ("order", "scope", "url_rules", "canonical"):
             if now[name] != saved[name]:
                 raise SettingsChanged(name, saved[name], now[name])
+        self._check_expect(saved.get("expect") or [])
+
+    def _check_expect(self, saved: list[Any]) -> None:
+        """Raise where markers have changed; where there were none, pages have nulls so far."""
+        given = self.expect.to_list()
+        if saved and given != saved:
+            raise SettingsChanged("expect", saved, given)
 
     def with_changes(self, **changes: Any) -> Settings:
         """Return a copy with some fields, or some fields of ``limits``, replaced and checked."""
@@ -221,7 +237,10 @@ class Settings:
         for name in ("include", "exclude"):
             if name in mine and not isinstance(mine[name], Patterns):
                 mine[name] = compile_patterns(_as_patterns(mine[name]))
+        if "expect" in mine:
+            mine["expect"] = compile_markers(mine["expect"])
         changed = replace(self, **mine)
+        changed._check_expect(self.expect.to_list())
         changed.check()
         return changed
 
@@ -239,6 +258,10 @@ class Settings:
         if self.canonical not in ("record", "merge"):
             raise BadSetting(
                 "canonical", f"{self.canonical!r} is not known", "Pass 'record' or 'merge'."
+            )
+        if self.on_trap not in _ON_TRAP:
+            raise BadSetting(
+                "on_trap", f"{self.on_trap!r} is not known", "Pass 'warn', 'hold' or 'stop'."
             )
         if isinstance(self.scope, str) and self.scope not in _SCOPE_WORDS:
             raise BadSetting(
@@ -301,6 +324,7 @@ def settings_from_arguments(
     url_rules: UrlRules | None,
     limits: Limits | None,
     http: Http | None,
+    expect: object = (),
     **plain: Any,
 ) -> Settings:
     """Build checked settings from the arguments of :func:`crawlkit.crawl`."""
@@ -312,6 +336,7 @@ def settings_from_arguments(
         url_rules=UrlRules() if url_rules is None else url_rules,
         limits=Limits() if limits is None else limits,
         http=Http() if http is None else http,
+        expect=compile_markers(expect),
         **plain,
     )
     settings.check()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.crawling.dispatch import BUDGETS
 from crawlkit.crawling.frontier import STATES
-from crawlkit.crawling.writer import Counters, load_meta
+from crawlkit.crawling.meta import load_meta
+from crawlkit.crawling.trap_records import HELD, TrapBook
+from crawlkit.crawling.writer import Counters
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,7 +25,9 @@ def summarize(connection: sqlite3.Connection) -> dict[str, Any]:
         ``stop_reason`` (null while a crawl runs or after a kill), ``finished``, ``urls`` (count
         by state), ``pages`` (URLs asked for), ``excluded`` and ``failed`` (count by reason),
         ``requests``, ``bytes``, ``seconds``, ``hosts``, ``records``, ``beyond`` (URLs past each
-        limit), ``last_run`` and ``hints``.
+        limit), ``left`` (what waits: count by host, most first, at most ten of them), ``traps``
+        (one dict for each region that was found while crawling: ``region kind status exclude
+        evidence example at_page pages pending held``), ``last_run`` and ``hints``.
     """
     ask = connection.execute
     states = dict.fromkeys(STATES, 0)
@@ -47,6 +52,8 @@ def summarize(connection: sqlite3.Connection) -> dict[str, Any]:
         "bytes": counters.bytes,
         "seconds": round(counters.seconds, 3),
         "beyond": _beyond(settings, stop, states, excluded, counters),
+        "left": _left(connection),
+        "traps": _traps(connection, excluded),
         "last_run": load_meta(connection, "last_run"),
     }
     result["hints"] = _hints(connection, result)
@@ -63,6 +70,44 @@ def _by_reason(connection: sqlite3.Connection, state: int) -> dict[str, int]:
     )
 
 
+def _left(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many URLs wait on each host, of the ten with most of them."""
+    return dict(
+        connection.execute(
+            "SELECT hosts.name, count(*) FROM urls JOIN hosts ON hosts.id = urls.host "
+            "WHERE urls.state = 0 GROUP BY hosts.id ORDER BY count(*) DESC, hosts.name LIMIT 10"
+        ).fetchall()
+    )
+
+
+def _traps(connection: sqlite3.Connection, excluded: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the regions that were found to be traps, in the order in which they were found."""
+    book = TrapBook.load(connection)
+    held: list[str] = []
+    if excluded.get(HELD):
+        held = [
+            row[0] for row in connection.execute("SELECT url FROM urls WHERE reason = ?", (HELD,))
+        ]
+    rows: list[dict[str, Any]] = []
+    for region in book.regions:
+        count = sum(map(region.matcher(), held))
+        rows.append(
+            {
+                "region": region.region,
+                "kind": region.kind,
+                "status": region.status,
+                "exclude": region.rule,
+                "evidence": region.evidence,
+                "example": region.example,
+                "at_page": region.at_page,
+                "pages": region.pages,
+                "pending": region.pending,
+                "held": count,
+            }
+        )
+    return rows
+
+
 def _beyond(
     settings: dict[str, Any],
     stop: dict[str, Any],
@@ -77,7 +122,7 @@ def _beyond(
     if (settings.get("limits") or {}).get("known_urls") is not None:
         beyond["known_urls"] = counters.not_kept
     reason = stop.get("reason")
-    if reason in ("max_pages", "pages_per_host", "bytes", "seconds"):
+    if reason in BUDGETS:
         beyond[reason] = states["pending"]
     return beyond
 
@@ -116,21 +161,50 @@ def _seed_hints(connection: sqlite3.Connection) -> list[str]:
     return hints
 
 
+_WHAT_TO_DO = {
+    "told": "crawl.exclude({exclude}) sets it aside.",
+    "stopped": "crawl.exclude({exclude}) sets it aside.",
+    "held": "{held:,} URLs of it are held; crawl.release({exclude}) lets it go on.",
+    "released": "It was released.",
+}
+
+
+def _trap_hint(trap: dict[str, Any]) -> str:
+    """Return what is known of a region, and what one can do about it."""
+    what = _WHAT_TO_DO[trap["status"]].format(**trap)
+    return (
+        f"{trap['region']} looks like a trap ({trap['kind']}, found after {trap['at_page']:,} "
+        f"pages): {trap['evidence']}. {what}"
+    )
+
+
 def _hints(connection: sqlite3.Connection, summary: dict[str, Any]) -> list[str]:
     """Return what the reader may want to do next, in words."""
     hints: list[str] = []
     last = summary["last_run"] or {}
     if summary["finished"] and last and not last.get("requests"):
         hints.append("Nothing was left to do: every URL in scope has been asked for.")
-    if summary["stop_reason"] in ("max_pages", "pages_per_host", "bytes", "seconds"):
-        name = summary["stop_reason"]
-        hints.append(f"Stopped at the limit {name}; crawl.resume({name}=...) goes on from here.")
-    elif summary["urls"]["pending"] and summary["stop_reason"] != "finished":
-        hints.append("Not finished; the same call, or crawl.resume(), goes on from here.")
+    name, waiting = summary["stop_reason"], summary["urls"]["pending"]
+    if name in BUDGETS:
+        hints.append(
+            f"Stopped at the limit {name} with {waiting:,} URLs pending; crawl.resume({name}=...) "
+            f"goes on from here."
+        )
+    elif name is not None and name.startswith("on_trap:"):
+        hints.append(
+            f"Stopped for a trap with {waiting:,} URLs pending, its own among them; after "
+            f"crawl.exclude(pattern), or with on_trap='hold' or 'warn', crawl.resume() goes on."
+        )
+    elif waiting and name != "finished":
+        hints.append(
+            f"Not finished, {waiting:,} URLs pending; the same call, or crawl.resume(), goes on "
+            f"from here."
+        )
     for name in ("max_depth", "known_urls"):
         count = summary["beyond"].get(name)
         if count:
             hints.append(f"{count} links lead beyond {name}; crawl.resume({name}=...) goes there.")
+    hints += map(_trap_hint, summary["traps"])
     hints += _seed_hints(connection)
     if summary["excluded"].get("robots_unreachable"):
         hints.append(

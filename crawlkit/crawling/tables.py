@@ -1,10 +1,9 @@
-"""Parquet segments: how they are written, found and read.
+"""Parquet segments: how they are written.
 
 Finished rows first wait in the database's ``buffer``, written with the result they belong to.
 When enough wait, they become one segment per table: written under a name that starts with a dot,
 synced, renamed, and then listed in ``segments`` in the transaction that empties the buffer. A
-reader takes the list and the buffer from one snapshot of the database, so it sees each row once
-at any moment; a file that is not listed does not exist.
+file that is not listed does not exist.
 """
 
 from __future__ import annotations
@@ -14,33 +13,27 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from crawlkit.crawling.buffer import buffer_to_arrow
-from crawlkit.crawling.database import read_only, transaction
+from crawlkit.crawling.database import transaction
 from crawlkit.crawling.faults import point
 from crawlkit.crawling.schema import (
     SEGMENTED,
     arrow_schema,
-    empty_frame,
-    to_frame,
 )
 from crawlkit.errors import StorageFailed
 
 if TYPE_CHECKING:
     import sqlite3
     import threading
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
-    import pandas as pd
     import pyarrow as pa
 
 __all__ = [
     "clean_folder",
     "compact",
     "flush_buffer",
-    "read_batches",
-    "read_link_targets",
-    "read_table",
 ]
 
 # Characters of results decoded at a time, rows of a row group, and rows of one in a compacted
@@ -48,10 +41,6 @@ __all__ = [
 _CHUNK = 250_000
 _ROW_GROUP = 8_192
 _COMPACTED = 16_384
-_BATCH = 65_536
-
-
-# -- writing -------------------------------------------------------------------------------
 
 
 def sync_folder(folder: Path) -> None:
@@ -286,149 +275,3 @@ def clean_folder(connection: sqlite3.Connection, folder: Path) -> list[str]:
                 path.unlink(missing_ok=True)
                 gone.append(name)
     return gone
-
-
-# -- reading -------------------------------------------------------------------------------
-
-
-def read_table(folder: Path, table: str) -> pd.DataFrame:
-    """Return a table of a crawl folder as it is at this moment, each row once.
-
-    Parameters
-    ----------
-    folder
-        The crawl folder; a crawl may be running in it.
-    table
-        ``"pages"``, ``"links"``, ``"fetches"``, ``"changes"`` or ``"events"``.
-    """
-    for _ in range(10):
-        try:
-            arrow = _read_once(folder, table)
-        except FileNotFoundError:  # compacted away between the list and the file: look again
-            continue
-        break
-    else:
-        arrow = _read_once(folder, table)
-    if arrow is None:
-        return empty_frame(table)
-    frame = to_frame(table, arrow)
-    if table == "pages":
-        frame = _latest(frame)
-    return frame
-
-
-def _read_once(folder: Path, table: str) -> pa.Table | None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with read_only(folder) as connection:
-        names = [
-            row[0]
-            for row in connection.execute(
-                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
-            )
-        ]
-        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
-    schema = arrow_schema(table)
-    parts: list[pa.Table] = []
-    for name in names:
-        with pq.ParquetFile(folder / name) as file:
-            parts.append(file.read())
-    if parts:
-        # Segments of an earlier release may lack a column: it is null in their rows.
-        whole = pa.concat_tables([schema.empty_table(), *parts], promote_options="default")
-        parts = [whole.select(schema.names).cast(schema)]
-    buffered = buffer_to_arrow(waiting).get(table)
-    if buffered is not None:
-        parts.append(buffered)
-    return pa.concat_tables(parts) if parts else None
-
-
-def read_batches(folder: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns of a table in pieces, rows in the order in which they were written.
-
-    Nothing but these columns is read from the disk, and one piece is in memory at a time. Of a
-    page that was fetched again there are several rows; the last one is the latest.
-
-    Parameters
-    ----------
-    folder
-        The crawl folder; a crawl may be running in it.
-    table
-        As for :func:`read_table`.
-    columns
-        Names of columns; a segment of an earlier release that lacks one has nulls in it.
-    """
-    import pyarrow as pa
-
-    full = arrow_schema(table)
-    schema = pa.schema([full.field(name) for name in columns])
-    given = 0
-    for attempt in range(10):
-        seen = 0
-        try:
-            for piece in _batches(folder, table, schema):
-                rows = piece.num_rows
-                if seen + rows > given:  # compacting keeps the order of the rows
-                    yield piece.slice(max(0, given - seen))
-                    given = seen + rows
-                seen += rows
-        except FileNotFoundError:  # compacted away meanwhile: go on in the new file
-            if attempt == 9:
-                raise
-            continue
-        return
-
-
-def _batches(folder: Path, table: str, schema: pa.Schema) -> Iterator[pa.Table]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with read_only(folder) as connection:
-        names = [
-            row[0]
-            for row in connection.execute(
-                "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
-            )
-        ]
-        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
-    empty = schema.empty_table()
-    for name in names:
-        with pq.ParquetFile(folder / name) as file:
-            there = [column for column in schema.names if column in file.schema_arrow.names]
-            for batch in file.iter_batches(batch_size=_BATCH, columns=there):
-                piece = pa.Table.from_batches([batch])
-                whole = pa.concat_tables([empty, piece], promote_options="default")
-                yield whole.select(schema.names).cast(schema)
-    buffered = buffer_to_arrow(waiting).get(table)
-    if buffered is not None:
-        yield buffered.select(schema.names).cast(schema)
-
-
-def read_link_targets(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield source, target and kind of every link kept, without loading them all at once."""
-    import pyarrow.parquet as pq
-
-    columns = ["source", "target", "kind"]
-    with read_only(folder) as connection:
-        names = [
-            row[0]
-            for row in connection.execute(
-                "SELECT name FROM segments WHERE tablename = 'links' ORDER BY first_seq"
-            )
-        ]
-        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
-    for name in names:
-        with pq.ParquetFile(folder / name) as file:
-            for batch in file.iter_batches(columns=columns):
-                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    table = buffer_to_arrow(waiting).get("links")
-    if table is not None:
-        yield from zip(*(table[name].to_pylist() for name in columns), strict=True)
-
-
-def _latest(pages: pd.DataFrame) -> pd.DataFrame:
-    """Keep each page's latest row; the rows are in the order of the fetches."""
-    if pages["url"].is_unique:
-        return pages
-    return pages.drop_duplicates("url", keep="last").reset_index(drop=True)

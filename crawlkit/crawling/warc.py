@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from crawlkit.crawling.archive import decompress
 from crawlkit.crawling.buffer import buffer_to_arrow
 from crawlkit.crawling.database import read_only
+from crawlkit.crawling.meta import load_meta
 from crawlkit.crawling.session import saved_settings
 from crawlkit.crawling.settings import check_folder
 from crawlkit.crawling.tables import sync_folder
-from crawlkit.crawling.writer import load_meta
 from crawlkit.errors import (
     BadSetting,
     CrawlkitError,

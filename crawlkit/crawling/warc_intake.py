@@ -15,13 +15,14 @@ from crawlkit.crawling.database import transaction
 from crawlkit.crawling.finish import finish_tables
 from crawlkit.crawling.frontier import EXCLUDED, PENDING, Found, Frontier, Lease
 from crawlkit.crawling.hosts import Head
+from crawlkit.crawling.meta import load_meta, save_meta
 from crawlkit.crawling.progress import progress_bar
 from crawlkit.crawling.results import Event, PageResult, digest, transport_facts
 from crawlkit.crawling.revive import judge_again
 from crawlkit.crawling.settings import Scope
 from crawlkit.crawling.tables import flush_buffer
 from crawlkit.crawling.warc_responses import read_response
-from crawlkit.crawling.writer import ResultWriter, load_meta, save_meta
+from crawlkit.crawling.writer import ResultWriter
 from crawlkit.web.fingerprint import clean_text
 from crawlkit.web.urls import Address, Refusal, registered_domain
 
@@ -160,7 +161,7 @@ class Intake:
         if named <= saved:
             return
         scope = Scope(str(kind), frozenset(saved | named))
-        self.frontier.admission = Admission(self._settings, scope)
+        self.frontier.admission = Admission(self._settings, scope, self.frontier.traps)
         with transaction(self._connection):
             save_meta(self._connection, "scope_hosts", sorted(scope.hosts))
             judge_again(self._connection, self.frontier)

@@ -126,6 +126,7 @@ class Worker:
                 keep_body=settings.keep_bodies,
                 extractor=self._extractor,
                 robots_agent=self.agent,
+                expect=settings.expect,
             )
         except Exception as error:  # noqa: BLE001 - a page that defeats us is a row, not the end
             result = PageResult(lease, response, started, "failed")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
+from crawlkit.crawling.meta import save_meta
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.records import upsert_records
 from crawlkit.crawling.results import Event, OutLink, PageResult
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from crawlkit.crawling.settings import Settings
     from crawlkit.web.fetch import Response
 
-__all__ = ["Counters", "ResultWriter", "load_meta", "save_meta", "was_asked"]
+__all__ = ["Counters", "ResultWriter", "was_asked"]
 
 # Failures that say something about the host, not about the one URL.
 _HOST_FAILURES = frozenset(
@@ -68,21 +69,6 @@ class Counters:
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the totals, inside the caller's transaction."""
         save_meta(connection, "counters", {name: getattr(self, name) for name in self.__slots__})
-
-
-def save_meta(connection: sqlite3.Connection, name: str, value: object) -> None:
-    """Write a named value, inside the caller's transaction."""
-    connection.execute(
-        "INSERT INTO meta (name, value) VALUES (?, ?) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (name, json.dumps(value)),
-    )
-
-
-def load_meta(connection: sqlite3.Connection, name: str) -> Any:
-    """Return a named value, or ``None``."""
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return None if row is None else json.loads(row[0])
 
 
 class ResultWriter:

@@ -20,6 +20,7 @@ from crawlkit.crawling.settings import check_folder
 from crawlkit.errors import CrawlkitError
 from crawlkit.lab.lastmod_demo import show_lastmod
 from crawlkit.lab.practice import PracticeSite, serve
+from crawlkit.lab.trap_demo import show_trap
 from crawlkit.order.comparison import compare_orderings
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def run_demo(folder: str | Path, *, quiet: bool = False) -> Crawl:
         _tell(crawl, site, say)
     comparison = _compare(crawl, say)
     pictures = _draw(crawl, comparison, path)
+    pictures.append(show_trap(crawl, path, say))
     pictures.append(show_lastmod(path, say))
     say(f"\nEverything is in {path.resolve()}:")
     for part in ("pages", "links", "fetches", "urls", "records"):

@@ -30,6 +30,10 @@ _STYLES = (
 _REST = ("#BBBBBB", "")
 _LOW, _HIGH = 0.1, 0.3
 """New URLs per page below which a crawl comes to an end, and above which none is in sight."""
+_FEWEST = 30
+"""Pages before which nothing is said."""
+_SETTLED = 0.5
+"""Share of the known URLs that is fetched, below which a low rate is no end: most were not seen."""
 
 
 def plot_discovery(
@@ -129,7 +133,7 @@ def _left(rows: pd.DataFrame) -> int | None:
 
 def _is_endless(rows: pd.DataFrame, rate: Array) -> bool:
     """Tell whether the rate is up at the end, and not under what it was halfway."""
-    if len(rate) < 30 or _left(rows) == 0:
+    if len(rate) < _FEWEST or _left(rows) == 0:
         return False
     return float(rate[-1]) >= _HIGH and float(rate[-1]) >= 0.75 * float(rate[len(rate) // 2])
 
@@ -184,7 +188,7 @@ def _title(rows: pd.DataFrame, new: Array, rate: Array, names: list[str], groups
     if left == 0:
         return f"Finite: after {pages} nothing is left to fetch"
     last = float(rate[-1])
-    if count < 30:
+    if count < _FEWEST:
         return f"{last:.1f} new URLs per page after {pages}: too early to tell"
     if _is_endless(rows, rate):
         late = count * 2 // 3
@@ -196,9 +200,16 @@ def _title(rows: pd.DataFrame, new: Array, rate: Array, names: list[str], groups
         share = f"{own / total:.0%}".replace("%", " %") if total else "0 %"
         where = f"\n{share} of them on pages of {safe_label(names[0])}"
         return f"No end in sight: {last:.1f} new URLs per page after {pages}{where}"
-    text = f"{last:.2g} new URLs per page after {pages}"
-    waiting = "" if left is None else f", {format_number(left)} waiting"
-    if last >= _LOW or left is None:
-        return f"{'Not settled' if last >= _LOW else 'Coming to an end'}: {text}{waiting}"
-    share = f"{count / (count + left / (1 - last)):.0%}".replace("%", " %")
+    return _falling_title(f"{last:.2g} new URLs per page after {pages}", last, count, left)
+
+
+def _falling_title(text: str, last: float, count: int, left: int | None) -> str:
+    """Say how far a crawl is whose rate does not stay up."""
+    low = last < _LOW
+    if left is None:
+        return f"{'Coming to an end' if low else 'Not settled'}: {text}"
+    done = count / (count + left / (1 - last)) if low else 0.0
+    if done < _SETTLED:
+        return f"Not settled: {text}, {format_number(left)} waiting"
+    share = f"{done:.0%}".replace("%", " %")
     return f"Coming to an end, about {share} done: {text}"
