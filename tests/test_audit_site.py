@@ -32,7 +32,7 @@ class Audited:
     def __init__(self, folder: Path) -> None:
         with lab.serve([lab.Faulty(seconds=1.0)]) as site:
             self.base = site.url + "faulty/"
-            self.crawl = run_crawl(self.base, folder)
+            self.crawl = run_crawl(self.base, folder, workers=1)
             self.entries = ck.read_sitemaps(site.url, progress=False)
         self.audit = ck.audit_site(self.crawl, self.entries, slow=0.8, progress=False)
 
