@@ -93,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     import pandas as pd
 
-    from crawlkit.crawling.api import Crawl
+    from crawlkit.crawling.crawl_folder import Crawl
     from crawlkit.crawling.database import open_for_writing
     from crawlkit.crawling.tables import compact
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from crawlkit.audit.site_size import estimate_size
     from crawlkit.audit.traps import find_traps
     from crawlkit.audit.url_rules import UrlRuleCheck, check_url_rules
-    from crawlkit.crawling.api import Crawl, crawl, open_crawl
+    from crawlkit.crawling.api import crawl, open_crawl
+    from crawlkit.crawling.crawl_folder import Crawl
     from crawlkit.crawling.imports import (
         tables_from_advertools,
         tables_from_scrapy_feed,
@@ -93,7 +94,7 @@ _HOMES = {
     "BreadthFirst": "order.breadth_first",
     "Comparison": "order.comparison",
     "Coverage": "audit.coverage",
-    "Crawl": "crawling.api",
+    "Crawl": "crawling.crawl_folder",
     "CrawlMetrics": "audit.metrics",
     "CrawlMonitor": "widgets.monitor",
     "CrawlkitError": "errors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from crawlkit.crawling.api import run_crawl
+from crawlkit.crawling.running import run_crawl
 from crawlkit.crawling.seeds import seeds_from_argument
 from crawlkit.crawling.session import saved_settings
 from crawlkit.crawling.settings import check_folder, settings_from_arguments

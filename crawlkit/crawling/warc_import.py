@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crawlkit.crawling.api import Crawl
+from crawlkit.crawling.crawl_folder import Crawl
 from crawlkit.crawling.interrupts import uninterrupted
 from crawlkit.crawling.session import open_session, saved_settings
 from crawlkit.crawling.settings import check_folder, settings_from_arguments

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlkit.crawling.api import Crawl, open_crawl
+from crawlkit.crawling.api import open_crawl
 from crawlkit.crawling.session import saved_settings
 from crawlkit.crawling.settings import check_folder
 from crawlkit.errors import CrawlkitError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from crawlkit.crawling.crawl_folder import Crawl
     from crawlkit.order.comparison import Comparison
 
 __all__ = ["run_demo"]

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from crawlkit.audit.exclude_preview import preview_exclude
 from crawlkit.audit.site_size import estimate_size
 from crawlkit.audit.traps import find_traps
-from crawlkit.crawling.api import Crawl, crawl
+from crawlkit.crawling.api import crawl
 from crawlkit.lab.finite import Finite
 from crawlkit.lab.practice import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from crawlkit.crawling.crawl_folder import Crawl
 
 __all__ = ["show_trap"]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crawlkit.crawling.api import Crawl
+    from crawlkit.crawling.crawl_folder import Crawl
 
 __all__ = ["CrawlMonitor"]
 
