@@ -131,6 +131,8 @@ class HostQueues:
             if chosen is None:
                 break
             taken.append(self._serve(chosen))
+            if len(taken) < most:  # the next tick does it otherwise, with what the page brings
+                self._queue_anew(chosen)
         return taken
 
     def _rank_hosts(self, host_score: Callable[[str], float]) -> None:
@@ -180,11 +182,9 @@ class HostQueues:
         while ready:
             entry = ready[0]
             host = self._in_order[entry[3]]
-            head = self._head(host)
-            if entry[4] != host.version or head is None:
-                heapq.heappop(ready)
-                continue
-            return host
+            if entry[4] == host.version:
+                return host
+            heapq.heappop(ready)
         return None
 
     def _serve(self, host: _Host) -> int:
@@ -194,6 +194,5 @@ class HostQueues:
         self._served += 1
         host.served = self._served
         host.next_at = self._tick + self._rest + 1 if self._rest else self._tick
-        self._queue_anew(host)
         self._touched.add(host)
         return page

@@ -25,6 +25,7 @@ __all__ = ["OneQueue", "Queue", "negated", "pairs"]
 
 _SLACK = 1024
 _COUNTS = 10**12
+_WHOLE_DIGITS = 1e12  # whole numbers below have twelve digits at most
 _WHOLE: frozenset[type] = frozenset({int})
 
 
@@ -44,6 +45,8 @@ class Queue(Protocol):
 def negated(score: float) -> float:
     """Return a score rounded as by ``round_score``, with the other sign."""
     try:
+        if -_WHOLE_DIGITS < score < _WHOLE_DIGITS and score % 1.0 == 0.0:
+            return -float(score)  # most scores are counts
         rounded = -float(f"{score:.12g}")
     except (TypeError, ValueError):
         return -round_score(score)  # which says what is wrong
