@@ -281,7 +281,8 @@ class Crawl:
         ----------
         pattern
             Which of them; by default all. A region that was held as a trap and of which nothing
-            is held any more is not held again.
+            is held any more is not held again. One that the crawl has stopped for is let go on by
+            its own pattern, as ``summary()["traps"]`` gives it.
         """
         patterns = None if pattern is None else compile_patterns(pattern, name="pattern")
         with self._editing() as session, transaction(session.connection):

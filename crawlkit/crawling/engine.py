@@ -255,8 +255,10 @@ class Engine:
         try:
             with transaction(self._connection):
                 self._write(results)
-                self._answer_traps()
+                trapped = self._answer_traps()
                 self._save_totals()
+            if trapped is not None and self.stop_reason in BUDGETS:
+                self.stop_reason = trapped  # a larger limit alone would not let it go on
         except BaseException as error:  # noqa: BLE001 - raised again by run()
             self._error = error
 

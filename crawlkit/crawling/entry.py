@@ -13,7 +13,7 @@ from crawlkit.crawling.hosts import Head, HostQueue
 from crawlkit.crawling.live_ordering import LiveOrdering, write_scores
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.seen import UNREACHED, Known, SeenSet
-from crawlkit.crawling.trap_records import TrapBook
+from crawlkit.crawling.trap_records import HELD, TrapBook
 from crawlkit.order.base import FoundPage
 from crawlkit.web.urls import url_hash
 
@@ -260,7 +260,7 @@ class Entry:
         ).fetchone()
         if (
             state == EXCLUDED
-            and reason in ("scope", "depth", "include", "exclude", "not_followed")
+            and reason in ("scope", "depth", "include", "exclude", "not_followed", HELD)
             and self.admission.refusal(found) is None
         ):
             self.bring_back(page_id, found)

@@ -109,7 +109,9 @@ class ForeignTables(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(frame):,} {name}" for name, frame in self._known.items())
-        return f"<ForeignTables of {plain_text(self.source)}: {sizes}>"
+        told = ", ".join(f"{count:,} {reason}" for reason, count in self.problem_counts.items())
+        unused = f"; not used: {told}" if told else ""
+        return f"<ForeignTables of {plain_text(self.source)}: {sizes}{unused}>"
 
     def _repr_html_(self) -> str:
         facts: list[tuple[str, object]] = [

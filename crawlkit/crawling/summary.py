@@ -26,8 +26,9 @@ def summarize(connection: sqlite3.Connection) -> dict[str, Any]:
         by state), ``pages`` (URLs asked for), ``excluded`` and ``failed`` (count by reason),
         ``requests``, ``bytes``, ``seconds``, ``hosts``, ``records``, ``beyond`` (URLs past each
         limit), ``left`` (what waits: count by host, most first, at most ten of them), ``traps``
-        (one dict for each region that was found while crawling: ``region kind status exclude
-        evidence example at_page pages pending held``), ``last_run`` and ``hints``.
+        (one dict for each region that was found while crawling: ``region kind status exclude rule
+        evidence example at_page pages pending held``; ``exclude`` goes to ``crawl.exclude`` as it
+        is, ``rule`` is the same as one writes it in Python), ``last_run`` and ``hints``.
     """
     ask = connection.execute
     states = dict.fromkeys(STATES, 0)
@@ -96,7 +97,8 @@ def _traps(connection: sqlite3.Connection, excluded: dict[str, int]) -> list[dic
                 "region": region.region,
                 "kind": region.kind,
                 "status": region.status,
-                "exclude": region.rule,
+                "exclude": region.exclude[0],
+                "rule": region.rule,
                 "evidence": region.evidence,
                 "example": region.example,
                 "at_page": region.at_page,
@@ -162,9 +164,9 @@ def _seed_hints(connection: sqlite3.Connection) -> list[str]:
 
 
 _WHAT_TO_DO = {
-    "told": "crawl.exclude({exclude}) sets it aside.",
-    "stopped": "crawl.exclude({exclude}) sets it aside.",
-    "held": "{held:,} URLs of it are held; crawl.release({exclude}) lets it go on.",
+    "told": "crawl.exclude({rule}) sets it aside.",
+    "stopped": "crawl.exclude({rule}) sets it aside.",
+    "held": "{held:,} URLs of it are held; crawl.release({rule}) lets it go on.",
     "released": "It was released.",
 }
 

@@ -127,12 +127,15 @@ def _waiting(
     *,
     after: int = -1,
 ) -> list[int]:
-    """Return what waits of a region, or of all that is held, past a number; seeds are spared."""
+    """Return what waits of a region, or of all that is held; seeds are spared.
+
+    With a number, only what was found after it, and what was in hand by then and waits again.
+    """
     matches = frontier.traps.holds if region is None else region.matcher()
     return [
         page_id
         for page_id, url in connection.execute(
-            "SELECT id, url FROM urls WHERE id > ? AND state = 0 AND source IN (?, ?)",
+            "SELECT id, url FROM urls WHERE (id > ? OR urgent) AND state = 0 AND source IN (?, ?)",
             (after, *FOUND_BY_LINK),
         )
         if matches(url)
@@ -186,7 +189,8 @@ def note_release(
     """Take note that held URLs were released: what is found of them later is let in, too.
 
     A region of which nothing is held any more is released as a whole, and one whose own pattern
-    was named. Of another one the part that matches the patterns is, and the rest stays held.
+    was named, also where the crawl has stopped for it. Of another one the part that matches the
+    patterns is, and the rest stays held.
 
     Parameters
     ----------
@@ -202,12 +206,15 @@ def note_release(
     left = [url for (url,) in connection.execute("SELECT url FROM urls WHERE reason = ?", (HELD,))]
     in_part = False
     for region in book.regions:
+        by_name = region.exclude[0] in named
         if region.status != "held":
+            if by_name and region.status == "stopped":
+                region.status = "released"
             continue
         matches = region.matcher()
         touched = any(map(matches, back))
         whole = touched and not any(map(matches, left))
-        if whole or patterns is None or region.exclude[0] in named:
+        if whole or by_name or patterns is None:
             region.status = "released"
         else:
             in_part = in_part or touched

@@ -13,10 +13,10 @@ When
     come with each page, and fewer than `MANY_COPIES` of the pages have the text of one of the
     thousands before: what finds nothing new is coming to its end. Looks are due when the
     crawl has grown by half since the last one, and one that is due when a limit ends the crawl
-    is still taken. All of them together may take `FREE_SECONDS`, or `SHARE` of the time of
-    crawling where that is more; a look that would take more, by what the last one took, waits
-    until the time has been earned. A crawl that waits for its servers earns it at once. Past
-    `MOST_URLS` no look is taken any more.
+    is still taken. All of them together may take some seconds, or a share of the time of crawling
+    where that is more (`BUDGETS`: less for a crawl that only warns than for one that acts); a
+    look that would take more, by what the last one took, waits until the time has been earned. A
+    crawl that waits for its servers earns it at once. Past `MOST_URLS` no look is taken any more.
 
 Error rate
     Look number k is taken at ``ALPHA / (k (k + 1))``; over any number of looks these add up to
@@ -57,8 +57,8 @@ FIRST_PAGES = 200
 GROWTH = 1.5
 FEWEST_NEW = 0.25
 MANY_COPIES = 0.4
-FREE_SECONDS = 0.4
-SHARE = 0.0125
+BUDGETS = {"warn": (0.4, 0.0125), "hold": (1.5, 0.05), "stop": (1.5, 0.05)}
+"""Seconds that all looks may take, and their share of the time of crawling if that is more."""
 MOST_URLS = 200_000
 _SECONDS_PER_URL = 40e-6
 """Of a first look; later ones go by what the last one took."""
@@ -170,10 +170,13 @@ class TrapWatch:
         if not frontier.pending + frontier.leased:
             return False
         grown = pages - samples[0][0]
+        if grown < FIRST_PAGES // 4:  # just resumed
+            return False
         few = found - samples[0][1] < FEWEST_NEW * grown
         if few and copies - samples[0][2] < MANY_COPIES * grown:
             return False
-        allowed = max(FREE_SECONDS, SHARE * self._counters.seconds)
+        seconds, share = BUDGETS[self._settings.on_trap]
+        allowed = max(seconds, share * self._counters.seconds)
         expected = self._per_url * self._frontier.known
         return bool(book.seconds + expected <= allowed)
 

@@ -7,13 +7,14 @@ order of the files, through the same code as a live crawl. Nothing is asked of t
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crawlkit.crawling.crawl_folder import Crawl
 from crawlkit.crawling.interrupts import uninterrupted
 from crawlkit.crawling.session import open_session, saved_settings
-from crawlkit.crawling.settings import check_folder, settings_from_arguments
+from crawlkit.crawling.settings import Settings, check_folder, settings_from_arguments
 from crawlkit.crawling.warc import require_warcio
 from crawlkit.crawling.warc_index import CaptureIndex
 from crawlkit.crawling.warc_intake import Intake
@@ -65,7 +66,8 @@ def import_warc(
         A WARC or ARC file, a folder of such files, or a list of both; compressed or not. Files
         are read in the order given, those of a folder by name.
     folder
-        Folder of the crawl; made if it is not there. A crawl that is already in it is added to.
+        Folder of the crawl; made if it is not there. A crawl that is already in it is added to,
+        by its own ``expect`` and ``on_trap``.
     order, canonical, url_rules
         As in :func:`crawlkit.crawl`, for this folder from now on.
     scope
@@ -135,6 +137,9 @@ def import_warc(
     path = check_folder(folder)
     saved = saved_settings(path)
     if saved is not None:
+        before = Settings.from_dict(saved)
+        # Nothing was said of these here, so what the folder was told before holds.
+        settings = replace(settings, expect=before.expect, on_trap=before.on_trap)
         settings.check_resume(saved)
     resolver = LinkResolver(settings.url_rules)
     with (

@@ -274,6 +274,7 @@ class Intake:
                 resolver=self._resolver,
                 links_per_page=settings.limits.links_per_page,
                 keep_body=settings.keep_bodies,
+                expect=settings.expect,
                 extractor=self._extractor,
             )
         except Exception as error:  # noqa: BLE001 - a page that defeats us is a row, not the end
