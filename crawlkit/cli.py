@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -214,12 +215,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     try:
-        return _COMMANDS[options.command](options)
+        code = _COMMANDS[options.command](options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return _end_of_pipe()
     except CrawlkitError as error:
         print(f"crawlkit: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadSetting) else 1
     except KeyboardInterrupt:
         return 130
+    return code
+
+
+def _end_of_pipe() -> int:
+    """Let nothing more be written to a pipe that nobody reads, not at the exit either."""
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - a device
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return 1
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +133,20 @@ def test_what_cannot_be_done_is_said_with_an_exit_code(
     given = [each.format(folder=folder) for each in arguments]
     assert main(["audit", *given, "--quiet"]) == code
     assert words in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_ends_the_output_and_no_traceback_follows(
+    folder: Path,
+) -> None:
+    command = [sys.executable, "-c", "import sys, crawlkit.cli as c; sys.exit(c.main())"]
+    with subprocess.Popen(
+        [*command, "audit", str(folder), "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.stderr is not None
+        assert child.stderr.read() == b""
+        assert child.wait(60) == 1
 
 
 def test_a_report_on_tables_names_what_it_could_not_do(folder: Path) -> None:

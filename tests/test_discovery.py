@@ -206,3 +206,15 @@ def test_the_curve_of_a_crawl_is_that_of_its_table_of_fetches(tmp_path: Path) ->
     for by in (None, "template"):
         of_crawl = ck.discovery_curve(crawl, by=by)
         pd.testing.assert_frame_equal(of_crawl, ck.discovery_curve(crawl.fetches, by=by))
+
+
+def test_tables_that_do_not_tell_what_waits_or_where_it_was_found_bound_nothing() -> None:
+    crawl = lab.walk(["finite", "searches"], seed=5, max_pages=400)
+    alone = ck.estimate_size({"pages": crawl.pages})
+    assert (alone.verdict, alone.low, alone.high) == ("undecided", 400, math.inf)
+    urls = crawl.urls[["url", "state"]]
+    without = ck.estimate_size({"pages": crawl.pages.drop(columns="text_hash"), "urls": urls})
+    assert (without.verdict, without.low, without.high) == ("undecided", len(urls), math.inf)
+    assert any(limit.startswith("urls.found_on:") for limit in without.limits)
+    done = urls[urls["state"] == "done"]
+    assert ck.estimate_size({"pages": crawl.pages, "urls": done}).verdict == "complete"

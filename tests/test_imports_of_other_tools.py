@@ -154,6 +154,8 @@ def test_what_cannot_be_used_is_a_problem_and_nothing_more(tmp_path: Path) -> No
         "truncated": 1,
     }  # fmt: skip
     assert tables.problems["row"].tolist() == [2, 3, 4, 6, 7, 8, 9]
+    assert "not used: " in repr(tables)
+    assert "2 no_url" in repr(tables)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff", "[]", "{}", "url\n", "<items></items>"])

@@ -130,6 +130,8 @@ def test_a_single_pattern_needs_no_list() -> None:
         (5, "a list of patterns"),
         ([b"/a"], "a compiled regex"),
         (re.compile(b"a"), "URLs are strings"),
+        ({"regex": "(", "flags": 32}, "a compiled regex"),
+        ([{"regex": "a"}], "a compiled regex"),
     ],
 )
 def test_an_unusable_pattern_is_a_typed_error_with_the_remedy(patterns: Any, remedy: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -92,3 +92,9 @@ def test_nothing_and_hostile_text_can_be_plotted() -> None:
 def test_what_has_no_curve_is_told(wrong: object) -> None:
     with pytest.raises(ck.BadSetting, match="crawl_or_fetches"):
         ck.plot_discovery(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["a", 2.5, True, None])
+def test_a_wrong_number_of_sections_is_named(wrong: Any) -> None:
+    with pytest.raises(ck.BadSetting, match="sections"):
+        ck.plot_discovery(pd.DataFrame({"new_urls": [1]}), sections=wrong)

@@ -274,11 +274,13 @@ def test_long_and_foreign_urls_are_judged_like_others() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, "folder", {}, {"pages": pd.DataFrame({"a": [1]})}])
 def test_what_is_no_crawl_is_told(wrong: object) -> None:
-    with pytest.raises(ck.BadSetting, match="crawl_or_tables"):
+    with pytest.raises(ck.BadSetting, match=r"crawl_or_tables: .*ck\.open_crawl\(folder\)"):
         ck.find_traps(wrong)
 
 
-@pytest.mark.parametrize("option", [{"alpha": 0}, {"alpha": 1.0}, {"min_pages": 5}])
+@pytest.mark.parametrize(
+    "option", [{"alpha": 0}, {"alpha": 1.0}, {"alpha": "1"}, {"alpha": None}, {"min_pages": 5}]
+)
 def test_options_out_of_range_are_told(option: dict[str, float]) -> None:
     with pytest.raises(ck.BadSetting, match=next(iter(option))):
         ck.find_traps({"pages": PAGES}, **option)

@@ -25,6 +25,10 @@ __all__ = ["PAGE_COLUMNS", "CrawlFacts", "column", "facts_of", "facts_of_columns
 
 PAGE_COLUMNS = ("url", "status", "text_hash", "body_hash", "size", "words", "title", "canonical")
 """The columns of ``pages`` that are looked at."""
+_URL_COLUMNS = ("url", "state", "reason", "found_on")
+
+HELD = "trap_held"
+"""The reason of URLs that ``on_trap="hold"`` set aside."""
 
 _SHORT_TEXT = 25
 """Words below which a text alone does not tell pages apart: the title must be the same, too."""
@@ -57,6 +61,9 @@ class CrawlFacts:
     aside
         Number of URLs that were set aside (scope, patterns, robots.txt, limits); they are not
         among the others.
+    held
+        Number of URLs that were set aside as those of a trap; they are among the others, as
+        waiting ones, where they were asked for, and else among those of `aside`.
     skipped
         Missing column -> what could not be done without it.
     body
@@ -77,6 +84,7 @@ class CrawlFacts:
     title: list[str] = field(default_factory=list)
     today: tuple[int, int] = (1970, 1)
     aside: int = 0
+    held: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     body: Callable[[str], bytes] | None = None
     links: pd.DataFrame | None = None
@@ -109,7 +117,9 @@ def column(frame: pd.DataFrame | None, name: str) -> list[Any] | None:
     return plain
 
 
-def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
+def facts_of(
+    source: Any, *, argument: str = "crawl_or_tables", held_wait: bool = False
+) -> CrawlFacts:
     """Return the facts of a crawl, or of a mapping with its tables.
 
     Parameters
@@ -119,6 +129,8 @@ def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
         (``url state found_on``); in place of ``urls``, ``links`` (``source target``) will do.
     argument
         The caller's name of it, for messages.
+    held_wait
+        Whether URLs that are held as those of a trap count as waiting, or are left out.
 
     Raises
     ------
@@ -130,8 +142,9 @@ def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
         what = "has no table 'pages'" if pages is None else "has a table 'pages' without 'url'"
         raise BadSetting(
             argument,
-            f"it {what}",
-            "Pass a crawl, or a dict with the DataFrames 'pages' and 'urls' (or 'links').",
+            f"{type(source).__name__} {what}",
+            "Pass a crawl, such as ck.open_crawl(folder), or a dict with the DataFrames 'pages' "
+            "and 'urls' (or 'links').",
         )
     facts = CrawlFacts()
     places: dict[str, int] = {}
@@ -140,11 +153,12 @@ def facts_of(source: Any, *, argument: str = "crawl_or_tables") -> CrawlFacts:
     # The links of a crawl are many, and its bodies tell the same; tables alone have no bodies.
     if isinstance(source, Mapping) or facts.body is None:
         facts.links = table_in(source, "links")
-    urls = _table(source, "urls", ("url", "state", "found_on"))
+    urls = _table(source, "urls", _URL_COLUMNS)
     if urls is None or "url" not in urls.columns:
         _take_targets(facts, places)
     else:
-        _take_urls(facts, {n: column(urls, n) for n in ("url", "state", "found_on")}, places)
+        columns = {name: column(urls, name) for name in _URL_COLUMNS}
+        _take_urls(facts, columns, places, held_wait=held_wait)
     pages = _in_order(facts, pages)
     _take_pages(facts, {name: column(pages, name) for name in PAGE_COLUMNS}, places)
     _take_today(facts, pages)
@@ -217,11 +231,16 @@ def _enter(facts: CrawlFacts, places: dict[str, int], url: str) -> int:
 
 
 def _take_urls(
-    facts: CrawlFacts, columns: Mapping[str, Sequence[Any] | None], places: dict[str, int]
+    facts: CrawlFacts,
+    columns: Mapping[str, Sequence[Any] | None],
+    places: dict[str, int],
+    *,
+    held_wait: bool = False,
 ) -> None:
     """Take the URLs from the columns of ``urls``."""
     urls = columns.get("url") or []
     states, finders = columns.get("state"), columns.get("found_on")
+    reasons = columns.get("reason")
     if states is None:
         facts.skipped["urls.state"] = "pending URLs are those without a page"
     if finders is None:
@@ -230,11 +249,15 @@ def _take_urls(
     for row, url in enumerate(urls):
         if not isinstance(url, str) or not url or url in places:
             continue
+        held = False
         if states is not None and states[row] == "excluded":
-            facts.aside += 1
-            continue
+            held = reasons is not None and reasons[row] == HELD
+            facts.held += held
+            if not (held and held_wait):
+                facts.aside += 1
+                continue
         place = _enter(facts, places, url)
-        facts.pending[place] = states is None or states[row] in {"pending", "leased"}
+        facts.pending[place] = held or states is None or states[row] in {"pending", "leased"}
         if finders is not None and isinstance(finders[row], str):
             later.append((place, finders[row]))
     for place, finder in later:

@@ -66,7 +66,7 @@ class SizeEstimate:
     verdict
         ``complete`` (nothing waits), ``bounded`` (the rate shows an end), ``open`` (it does not
         yet: the upper end is a matter of scale), ``unbounded`` (a trap makes URLs) or
-        ``undecided`` (too few pages).
+        ``undecided`` (too few pages, or tables that do not tell what waits or where it was found).
     known, fetched, pending
         URLs known (without those set aside), fetched and waiting.
     pages
@@ -78,6 +78,8 @@ class SizeEstimate:
         Patterns of the regions that have no end; their URLs beyond those known are not in `pages`.
     limits
         What the estimate can know nothing about, in words.
+    held
+        URLs that ``on_trap="hold"`` set aside; they are not counted.
     """
 
     verdict: str
@@ -89,6 +91,7 @@ class SizeEstimate:
     high: float
     traps: tuple[str, ...]
     limits: tuple[str, ...]
+    held: int = 0
     _source: Any = None
 
     @property
@@ -117,6 +120,9 @@ class SizeEstimate:
         return plot_discovery(self._source, ax=ax)
 
     def __str__(self) -> str:
+        return self._in_words() + (f"; {self.held:,} held as a trap's" if self.held else "")
+
+    def _in_words(self) -> str:
         if self.verdict == "complete":
             return f"complete: {self.known:,} URLs, none waits"
         ends = f"{self.low:,} to {'no end' if math.isinf(self.high) else f'{self.high:,.0f}'}"
@@ -133,6 +139,7 @@ class SizeEstimate:
             ("in the end", high if math.isinf(self.pages) else format_number(round(self.pages))),
             ("interval", f"{format_number(self.low)} to {high}"),
             ("without end", ", ".join(self.traps) or "none"),
+            ("held as a trap's", format_number(self.held)),
         ]
         return facts_html("Size of the site", facts, self.limits)
 
@@ -184,15 +191,18 @@ def estimate_size(crawl: Any) -> SizeEstimate:
             high=high,
             traps=tuple(trap.pattern for trap in traps),
             limits=tuple(limits),
+            held=facts.held,
             _source=crawl,
         )
 
+    if "urls" in facts.skipped:  # of what waits nothing is known
+        return answer("undecided", float(known), math.inf)
     if not pending:
         return answer("complete", float(known), float(known))
     if any(trap.pending for trap in traps):
         return answer("unbounded", math.inf, math.inf)
     outlook = Outlook(facts, trapped)
-    if len(outlook.found) < FEWEST:
+    if len(outlook.found) < FEWEST or "urls.found_on" in facts.skipped:
         return answer("undecided", float(known), math.inf)
     more, _ = outlook.new_urls(errors=0.0, times=LIKELY)
     most, held = outlook.new_urls(errors=WIDER, times=LARGEST)
@@ -341,10 +351,12 @@ def _limits(facts: CrawlFacts, trapped: set[int]) -> list[str]:
     if unseen:
         some = ", ".join(unseen[:5]) + (" and more" if len(unseen) > 5 else "")
         limits.append(f"No page of {len(unseen):,} sections was fetched yet: {some}.")
-    if facts.aside:
+    others = facts.aside - facts.held
+    if others:
         limits.append(
-            f"{facts.aside:,} URLs are not counted: set aside by scope, patterns, robots.txt or "
-            "limits."
+            f"{others:,} URLs are not counted: set aside by scope, patterns, robots.txt or limits."
         )
+    if facts.held:
+        limits.append(f"{facts.held:,} URLs are not counted: held as those of a trap.")
     limits += [f"{name}: {what}." for name, what in facts.skipped.items()]
     return limits

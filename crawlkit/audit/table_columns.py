@@ -123,7 +123,8 @@ class TableColumns:
             raise BadSetting(
                 argument,
                 f"{plain_text(type(source).__name__)} has no table 'pages' with a column 'url'",
-                "Pass a crawl, or a dict with the DataFrames 'pages' and 'links'.",
+                "Pass a crawl, such as ck.open_crawl(folder), or a dict with the DataFrames "
+                "'pages' and 'links'.",
             )
 
     def _frame(self, table: str) -> pd.DataFrame | None:

@@ -174,7 +174,7 @@ def find_traps(
     DataFrame
         One row per region, traps first, the one with most pages and pending URLs on top:
         ``pattern`` (str, the region), ``kind`` (str, one of `KINDS`), ``pages`` ``bytes``
-        ``pending`` (int64, what the trap took and what waits in it), ``discovery_rate``
+        ``pending`` (int64, what the trap took and what waits or is held in it), ``discovery_rate``
         (float64, new URLs of the region per page of it, later half), ``trend`` (str: ``rising``
         ``flat`` ``falling`` ``undecided``), ``duplicate_share`` (float64, share of its pages whose
         text another page stands for; NaN without texts), ``evidence`` (str), ``example`` (str, a
@@ -198,7 +198,7 @@ def find_traps(
     """
     import pandas as pd
 
-    facts = facts_of(crawl_or_tables)
+    facts = facts_of(crawl_or_tables, held_wait=True)
     traps = trap_regions(facts, alpha=alpha, min_pages=min_pages, undecided=undecided)
     frame = pd.DataFrame(
         {
@@ -228,7 +228,7 @@ def trap_regions(
     list of Trap
         Worst first.
     """
-    if not 0 < alpha < 0.5:
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 0.5:
         raise BadSetting("alpha", f"{alpha!r} is no error rate", "Pass for example 0.01.")
     if isinstance(min_pages, bool) or not isinstance(min_pages, int) or min_pages < 10:
         raise BadSetting("min_pages", f"{min_pages!r} is too few", "Pass 10 or more.")

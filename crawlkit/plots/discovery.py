@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from crawlkit.errors import BadSetting
 from crawlkit.plots.rates import check_window, page_rows, rolling_rate, section_of
 from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label
 from crawlkit.reprs import format_number
@@ -77,6 +78,8 @@ def plot_discovery(
     """
     rows = page_rows(crawl_or_fetches)
     check_window(window)
+    if isinstance(sections, bool) or not isinstance(sections, int):
+        raise BadSetting("sections", f"{sections!r} is no count", "Pass a whole number, 1 to 4.")
     new = rows["new_urls"].to_numpy(dtype="float64")
     width = max(2, min(window, len(new) // 6))
     groups = _groups(rows)

@@ -61,7 +61,7 @@ def table_of(source: Any, name: str, argument: str, needed: Sequence[str]) -> pd
         raise BadSetting(
             argument,
             f"{plain_text(repr(source), longest=80)} is neither a crawl nor a table",
-            f"Pass a crawl, or the DataFrame of its table {name!r}.",
+            f"Pass a crawl, such as ck.open_crawl(folder), or the DataFrame of its table {name!r}.",
         )
     missing = [column for column in needed if column not in frame.columns]
     if missing:

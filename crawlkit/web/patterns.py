@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +159,9 @@ class Patterns:
 
     __slots__ = ("_patterns", "_prefixes", "_regexes", "_wildcards", "texts")
 
-    def __init__(self, patterns: Sequence[str | re.Pattern[str]], *, name: str) -> None:
+    def __init__(
+        self, patterns: Sequence[str | re.Pattern[str] | Mapping[str, Any]], *, name: str
+    ) -> None:
         self._patterns = tuple(_checked(pattern, name) for pattern in patterns)
         self.texts: tuple[str, ...] = tuple(_text(pattern) for pattern in self._patterns)
         prefixes: list[tuple[str, int]] = []
@@ -230,10 +233,7 @@ class Patterns:
     @classmethod
     def from_list(cls, values: Iterable[str | dict[str, Any]]) -> Patterns:
         """Compile what `to_list` returned."""
-        return compile_patterns(
-            value if isinstance(value, str) else re.compile(value["regex"], value["flags"])
-            for value in values
-        )
+        return cls(tuple(values), name="patterns")
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -254,7 +254,12 @@ class Patterns:
 
 
 def compile_patterns(
-    patterns: str | re.Pattern[str] | Iterable[str | re.Pattern[str]], *, name: str = "patterns"
+    patterns: str
+    | re.Pattern[str]
+    | Mapping[str, Any]
+    | Iterable[str | re.Pattern[str] | Mapping[str, Any]],
+    *,
+    name: str = "patterns",
 ) -> Patterns:
     """Compile URL patterns into something that is quick to ask.
 
@@ -262,7 +267,8 @@ def compile_patterns(
     ----------
     patterns
         Wildcard strings (starting with ``/``, ``*``, ``http://`` or ``https://``) and compiled
-        regexes, in any mixture; a single one needs no list.
+        regexes, in any mixture; a single one needs no list. Regexes may also be as `to_list`
+        writes them for JSON.
     name
         The name of the caller's argument, for error messages.
 
@@ -284,8 +290,8 @@ def compile_patterns(
     >>> patterns.matches("https://example.com/shop") is None
     True
     """
-    if isinstance(patterns, (str, re.Pattern)):
-        patterns = (patterns,)
+    if isinstance(patterns, (str, re.Pattern, Mapping)):
+        return Patterns((patterns,), name=name)
     try:
         given = tuple(patterns)
     except TypeError:
@@ -297,6 +303,13 @@ def compile_patterns(
 
 def _checked(pattern: object, name: str) -> str | re.Pattern[str]:
     """Return a usable pattern as it is, or raise with the remedy."""
+    if isinstance(pattern, Mapping):
+        try:
+            return re.compile(pattern["regex"], pattern["flags"])
+        except (KeyError, TypeError, ValueError, OverflowError, re.error):
+            raise BadSetting(
+                name, f"{pattern!r} is no pattern", "Pass a wildcard string or a compiled regex."
+            ) from None
     if isinstance(pattern, re.Pattern):
         if isinstance(pattern.pattern, str):
             return pattern
