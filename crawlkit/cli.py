@@ -292,6 +292,12 @@ def _audit(options: argparse.Namespace) -> int:
     if options.html and not Path(options.html).absolute().parent.is_dir():
         problem = f"there is no folder for {options.html}"
         raise BadSetting("--html", problem, "Pass a file such as audit.html.")
+    if options.html and Path(options.html).is_dir():
+        problem = f"{options.html} is a folder"
+        raise BadSetting("--html", problem, "Pass a file such as audit.html.")
+    price = options.price_per_gb
+    if price is not None and not 0 <= price < float("inf"):
+        raise BadSetting("--price-per-gb", f"{price} is no price_per_gb", "Pass 0 or more.")
     crawl = open_crawl(options.folder)
     bar = not (options.json or options.quiet)
     entries = None

@@ -121,6 +121,7 @@ def test_the_html_report_has_pictures_and_no_script(
         (["nowhere"], 1, "holds no crawl"),
         (["{folder}", "--html", "/nowhere/at/all.html"], 2, "audit.html"),
         (["{folder}", "--price-per-gb", "-1"], 2, "price_per_gb"),
+        (["{folder}", "--html", "{folder}"], 2, "is a folder"),
         (["{folder}", "--sitemap", "empty.xml"], 1, "No entry of a sitemap"),
     ],
 )
@@ -154,6 +155,9 @@ def test_a_report_on_tables_names_what_it_could_not_do(folder: Path) -> None:
     report = make_report({"pages": pages[["url", "status", "title"]]}, progress=False)
     html = report.to_html()
     assert "No picture of the discovery" in html
+    assert "Traps: none found\nnot judged: urls: " in report.to_text()
+    assert "Not judged: urls: " in html
+    assert report.to_dict()["not_judged"][0].startswith("urls: ")
     assert "needs the table" in html
     json.dumps(report.to_dict())
     assert "skipped: broken_links (needs links" in report.to_text()

@@ -183,6 +183,25 @@ def test_a_section_of_which_nothing_was_fetched_is_named_as_a_limit() -> None:
     ]
 
 
+def test_a_region_that_may_never_end_leaves_the_upper_end_open_and_is_named() -> None:
+    size = ck.estimate_size(lab.walk(["finite", "events"], seed=3, max_pages=500))
+    assert (size.verdict, size.high) == ("open", float("inf"))
+    assert any("lab.example/events/" in limit for limit in size.limits)
+
+
+def test_urls_that_patterns_set_aside_are_told() -> None:
+    urls = pd.DataFrame(
+        {
+            "url": [f"http://a.example/{n}" for n in range(4)],
+            "state": ["done", "excluded", "excluded", "excluded"],
+            "reason": [None, "pattern", "pattern", "robots"],
+        }
+    )
+    size = ck.estimate_size({"pages": urls.head(1)[["url"]].assign(status=200), "urls": urls})
+    assert size.aside == 2
+    assert str(size).endswith("2 URLs set aside by patterns")
+
+
 def test_the_estimate_plots_the_curve_it_rests_on() -> None:
     import matplotlib as mpl
 

@@ -140,14 +140,15 @@ STATED: dict[str, list[tuple[str, str]]] = {
         ("about 88 % done", "'about 88 % done' in axes[0].get_title()"),
         ("exactly one new URL per page, for ever",
          "calendar.fetches.sort_values('seq')['new_urls'].iloc[81:151].eq(1).all()"),
-        ("has the color of alarm", "'/searches/' in axes[2].get_title()"
-         " and axes[2].get_title().startswith('No end in sight: 2.9')"),
+        ("has the color of alarm", "axes[2].get_title().startswith('Trap: search_results, 99 %')"
+         " and axes[0].get_title().startswith('No trap found')"),
         ("will have 249 URLs, at most 564",
          "(sizes['finite'].pages, sizes['finite'].low, sizes['finite'].high) == (249, 249, 564)"),
         ("the answer is `unbounded`",
          "{sizes[name].verdict for name in ('calendar', 'mixed')} == {'unbounded'}"),
         ("2.5 new URLs per page: this is a site of 249 pages",
-         "ck.plot_discovery(early).get_title().startswith('No end in sight: 2.5')"
+         "'Not falling yet' in (title := ck.plot_discovery(early).get_title())"
+         " and '2.5 new URLs' in title"
          " and len(finite.pages) == 249"),
         ("the estimate says `open` and gives an interval in which the truth lies",
          "(lambda size: size.verdict == 'open' and size.low <= 249 <= size.high)"
@@ -187,7 +188,7 @@ STATED: dict[str, list[tuple[str, str]]] = {
         ("All 110 URLs that links lead to", "crawl.finished and len(crawl.pages) == 110"),
         ("more than a quarter of the requests went to copies", "0.25 < traps['pages'][0] / 111"),
         ("Of 110 pages, 71 are useful", "metrics['useful_pages'] == 71"),
-        ("Fourteen checks", "len(audit.summary) == 14 and audit.summary['skipped'].isna().all()"),
+        ("Fifteen checks", "len(audit.summary) == 15 and audit.summary['skipped'].isna().all()"),
         ("two broken *targets*, not three broken links",
          "audit.tables['broken_links']['target'].nunique() == 2"
          " and len(audit.tables['broken_links']) == 3"),

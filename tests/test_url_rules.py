@@ -157,6 +157,9 @@ def test_wrong_arguments_are_named() -> None:
     for options in ({"sample": 0}, {"sample": 2.5}, {"delay": -1}, {"delay": float("nan")}):
         with pytest.raises(ck.BadSetting, match=next(iter(options))):
             ck.check_url_rules(table, **options)
+    for name, value in (("random_seed", "x"), ("random_seed", True), ("fetch", "yes")):
+        with pytest.raises(ck.BadSetting, match=name):
+            ck.check_url_rules(table, **{name: value})
     for wrong in (7, "crawl", pd.DataFrame({"u": []}), {"links": table}):
         with pytest.raises(ck.BadSetting, match="crawl_or_pages"):
             ck.check_url_rules(wrong)

@@ -30,6 +30,9 @@ _URL_COLUMNS = ("url", "state", "reason", "found_on")
 HELD = "trap_held"
 """The reason of URLs that ``on_trap="hold"`` set aside."""
 
+EXCLUDED = "pattern"
+"""The reason of URLs that a pattern set aside."""
+
 _SHORT_TEXT = 25
 """Words below which a text alone does not tell pages apart: the title must be the same, too."""
 
@@ -64,6 +67,8 @@ class CrawlFacts:
     held
         Number of URLs that were set aside as those of a trap; they are among the others, as
         waiting ones, where they were asked for, and else among those of `aside`.
+    excluded
+        Number of those of `aside` that a pattern set aside.
     skipped
         Missing column -> what could not be done without it.
     body
@@ -85,6 +90,7 @@ class CrawlFacts:
     today: tuple[int, int] = (1970, 1)
     aside: int = 0
     held: int = 0
+    excluded: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     body: Callable[[str], bytes] | None = None
     links: pd.DataFrame | None = None
@@ -253,6 +259,7 @@ def _take_urls(
         if states is not None and states[row] == "excluded":
             held = reasons is not None and reasons[row] == HELD
             facts.held += held
+            facts.excluded += reasons is not None and reasons[row] == EXCLUDED
             if not (held and held_wait):
                 facts.aside += 1
                 continue

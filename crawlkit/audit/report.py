@@ -34,6 +34,8 @@ _WIDEST = 80
 _STYLE = (
     "body { font: 15px/1.5 sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }"
     "table { border-collapse: collapse } td, th { border: 1px solid #8884; padding: 0.2rem 0.5rem }"
+    # The cells of tables break words where they must; those of the summary are words alone.
+    ".summary td, .summary th { overflow-wrap: break-word !important }"
     "img { max-width: 100% } summary { cursor: pointer; font-weight: bold }"
 )
 
@@ -64,6 +66,20 @@ class Report:
     name: str
     problems: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def not_judged(self) -> list[str]:
+        """What could not be judged about traps, since the tables lack something."""
+        skipped = {} if self.traps is None else self.traps.attrs.get("skipped", {})
+        return [f"{name}: {what}" for name, what in skipped.items()]
+
+    @property
+    def _set_aside(self) -> int:
+        return 0 if self.size is None else self.size.aside
+
+    def _aside(self) -> str:
+        count = self._set_aside
+        return f" ({format_number(count)} URLs set aside by patterns)" if count else ""
+
     # -- plain values ----------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,6 +97,8 @@ class Report:
             "hosts": plain_rows(self.metrics.hosts),
             "traps": [] if self.traps is None else plain_rows(_readable(self.traps)),
             "size": None if self.size is None else _finite(plain_rows(self.size.table)[0]),
+            "not_judged": self.not_judged,
+            "set_aside": self._set_aside,
             "problems": self.problems,
         }
         if self.coverage is not None:
@@ -105,7 +123,8 @@ class Report:
         if self.coverage is not None:
             parts.append(f"Coverage: {self.coverage}")
         if self.traps is not None:
-            parts.append(f"Traps: {len(self.traps) or 'none found'}")
+            parts.append(f"Traps: {len(self.traps) or 'none found'}{self._aside()}")
+            parts += [f"not judged: {each}" for each in self.not_judged]
         parts.append(
             "\n" + _text_table(found[["check", "count", "severity", "what_to_do"]], longest=200)
         )
@@ -129,7 +148,9 @@ class Report:
             f"<h1>Audit of {escape(self.name)}</h1>",
             f"<p>{escape(self.audit)}</p>",
             self._picture("audit", lambda ax: self.audit.plot(ax=ax), 5.5),
+            '<div class="summary">',
             frame_html(summary.set_index("check"), rows=len(summary)),
+            "</div>",
             "<h2>Findings</h2>",
             *(
                 _details(check, self.audit.tables[check])
@@ -144,6 +165,10 @@ class Report:
             f"<p>{escape(self.size) if self.size is not None else ''}</p>",
             self._picture("discovery", self._plot_discovery, 4.5),
             frame_html(_readable(self.traps)) if self.traps is not None else "",
+            *(f"<p>Not judged: {escape(each)}.</p>" for each in self.not_judged),
+            f"<p>Traps: {len(self.traps)}{escape(self._aside())}.</p>"
+            if self.traps is not None
+            else "",
         ]
         if self.coverage is not None:
             pieces += [
@@ -194,7 +219,7 @@ class Report:
     def _plot_discovery(self, ax: Axes) -> object:
         from crawlkit.plots.discovery import plot_discovery
 
-        return plot_discovery(self.source, ax=ax)
+        return plot_discovery(self.source, traps=self.traps, ax=ax)
 
     def _picture(self, name: str, draw: Callable[[Axes], object], height: float) -> str:
         """Return a picture as an element with its bytes in it, or a note that there is none."""

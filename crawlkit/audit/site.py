@@ -1,4 +1,4 @@
-"""The site audit: fourteen checks of a crawl, a table for each, and a summary.
+"""The site audit: fifteen checks of a crawl, a table for each, and a summary.
 
 How each check judges stands in its module: ``site_links``, ``site_canonicals``, ``site_duplicates``
 and ``site_responses``.
@@ -159,7 +159,8 @@ def audit_site(
         - ``canonical_conflicts``: ``url canonical problem`` (``several off_host to_error
           to_redirect chain``) ``canonical_status`` (Int64) ``leads_to``;
         - ``noindex_in_sitemap``: ``url sitemap``;
-        - ``soft_404``, ``soft_blocks``: ``url title words`` (Int64) ``evidence``;
+        - ``soft_404``, ``soft_blocks``, ``expected_missing``: ``url title words`` (Int64)
+          ``evidence``;
         - ``hreflang_without_return``: ``url lang alternate problem`` (``no_return to_redirect
           to_error``);
         - ``duplicate_titles``: ``cluster`` (int64) ``title url pages`` (int64);
@@ -218,6 +219,9 @@ def _check(limits: AuditLimits) -> None:
     similar: object = limits.similar
     if not isinstance(similar, (int, float)) or not 0 < similar <= 1:
         raise BadSetting("similar", f"{similar!r} is no share", "Pass for example 0.8.")
+    seed: object = limits.random_seed
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise BadSetting("random_seed", f"{seed!r} is no seed", "Pass a whole number.")
     bodies: object = limits.bodies
     if bodies is None:
         return

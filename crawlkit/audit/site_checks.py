@@ -12,6 +12,7 @@ from crawlkit.audit.site_canonicals import (
 from crawlkit.audit.site_duplicates import duplicate_content, duplicate_titles, near_duplicates
 from crawlkit.audit.site_links import broken_links, orphans, redirect_chains
 from crawlkit.audit.site_responses import (
+    expected_missing,
     heavy_pages,
     slow_pages,
     soft_404,
@@ -120,6 +121,11 @@ CHECKS = (
         "soft_blocks", "warning", soft_blocks, ("url", "title", "words", "evidence"),
         "url", ("pages.status", "pages.title", "pages.words"), "walls that answer 200",
         "Crawl more slowly or ask for access; these pages were not seen, leave them out.",
+    ),
+    Check(
+        "expected_missing", "notice", expected_missing, ("url", "title", "words", "evidence"),
+        "url", ("pages.status", "pages.expected_found"), "pages without what expect= names",
+        "Look at some: other kinds of pages, or content that did not come without scripts?",
     ),
     Check(
         "hreflang_without_return", "warning", hreflang_without_return,

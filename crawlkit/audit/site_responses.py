@@ -2,10 +2,11 @@
 
 A *soft 404* has the text of a page that answered 404 or 410 on the same host, or a title or heading
 that says so and a text that is short, or that three or more URLs share. A *soft block* has a title
-or heading of a wall against robots and such a text; or it lacks the markers that the crawl was told
-to expect, on a host where most pages have them, and has such a text. So two signals are needed: an
-article about error pages says "404", and is long. Short is up to 150 words, or under half of the
-host's median.
+or heading of a wall against robots and such a text. So two signals are needed: an article about
+error pages says "404", and is long. Short is up to 150 words, or under half of the host's median.
+
+*Expected, and missing*: a page that lacks the markers that the crawl was told to expect, on a host
+where most pages have them. It may be another kind of page, or one whose content did not come.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from crawlkit.audit.site_pages import SitePages
 
-__all__ = ["heavy_pages", "slow_pages", "soft_404", "soft_blocks", "thin_pages"]
+__all__ = ["expected_missing", "heavy_pages", "slow_pages", "soft_404", "soft_blocks", "thin_pages"]
 
 Row = dict[str, Any]
 
@@ -110,6 +111,22 @@ def soft_404(site: SitePages) -> Iterator[Row]:
 def soft_blocks(site: SitePages) -> Iterator[Row]:
     """Give one row for each page that says 200 and is a wall against robots."""
     texts = _Texts(site)
+    for at in range(len(site)):
+        if (says := _wall(site, texts, at)) is not None:
+            yield _telling(site, at, says)
+
+
+def _wall(site: SitePages, texts: _Texts, at: int) -> str | None:
+    """Say why a page is a wall, or None."""
+    if not site.is_page(at) or not (weak := texts.weak(at)):
+        return None
+    says = texts.says(at, _BLOCKED)
+    return f"{says}; {weak}" if says else None
+
+
+def expected_missing(site: SitePages) -> Iterator[Row]:
+    """Give one row for each page without the expected markers that is no wall against robots."""
+    texts = _Texts(site)
     found: Counter[str | None] = Counter()
     lacking: Counter[str | None] = Counter()
     for at, host in enumerate(texts.hosts):
@@ -117,12 +134,12 @@ def soft_blocks(site: SitePages) -> Iterator[Row]:
             found[host] += site["expected_found"][at] is True
             lacking[host] += site["expected_found"][at] is False
     for at, host in enumerate(texts.hosts):
-        if not site.is_page(at) or not (weak := texts.weak(at)):
+        if not site.is_page(at) or site["expected_found"][at] is not False:
             continue
-        if says := texts.says(at, _BLOCKED):
-            yield _telling(site, at, f"{says}; {weak}")
-        elif site["expected_found"][at] is False and found[host] > lacking[host]:
-            yield _telling(site, at, f"the expected markers are missing; {weak}")
+        if found[host] > lacking[host] and _wall(site, texts, at) is None:
+            weak = texts.weak(at)
+            evidence = "the expected markers are missing" + (f"; {weak}" if weak else "")
+            yield _telling(site, at, evidence)
 
 
 def _telling(site: SitePages, at: int, evidence: str) -> Row:

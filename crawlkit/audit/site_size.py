@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.audit.crawl_facts import CrawlFacts, facts_of
 from crawlkit.audit.trap_statistics import trend_name
-from crawlkit.audit.traps import trap_regions
+from crawlkit.audit.traps import trap_regions, trap_table
 from crawlkit.audit.url_regions import regions_of, split_url
 from crawlkit.plots.rates import section_of
 from crawlkit.reprs import facts_html, format_number
@@ -80,6 +80,8 @@ class SizeEstimate:
         What the estimate can know nothing about, in words.
     held
         URLs that ``on_trap="hold"`` set aside; they are not counted.
+    aside
+        URLs that patterns (``crawl.exclude``, ``exclude=``) set aside; they are not counted.
     """
 
     verdict: str
@@ -92,7 +94,9 @@ class SizeEstimate:
     traps: tuple[str, ...]
     limits: tuple[str, ...]
     held: int = 0
+    aside: int = 0
     _source: Any = None
+    _traps: Any = None
 
     @property
     def left(self) -> float:
@@ -117,14 +121,18 @@ class SizeEstimate:
         """Plot the discovery curve that the estimate rests on; see `crawlkit.plot_discovery`."""
         from crawlkit.plots.discovery import plot_discovery
 
-        return plot_discovery(self._source, ax=ax)
+        return plot_discovery(self._source, traps=self._traps, ax=ax)
 
     def __str__(self) -> str:
-        return self._in_words() + (f"; {self.held:,} held as a trap's" if self.held else "")
+        aside = f"; {self.aside:,} URLs set aside by patterns" if self.aside else ""
+        held = f"; {self.held:,} held as a trap's" if self.held else ""
+        return self._in_words() + held + aside
 
     def _in_words(self) -> str:
         if self.verdict == "complete":
             return f"complete: {self.known:,} URLs, none waits"
+        if self.verdict == "unbounded":
+            return f"unbounded: {self.known:,} URLs known so far"
         ends = f"{self.low:,} to {'no end' if math.isinf(self.high) else f'{self.high:,.0f}'}"
         if math.isinf(self.pages):
             return f"{self.verdict}: {self.known:,} URLs known, {ends}"
@@ -173,12 +181,17 @@ def estimate_size(crawl: Any) -> SizeEstimate:
     ('bounded', True)
     """
     facts = facts_of(crawl, argument="crawl")
-    traps = trap_regions(facts)
+    regions = trap_regions(facts, undecided=True)
+    traps = [region for region in regions if region.verdict == "trap"]
+    growing = [region.pattern for region in regions if region.verdict != "trap"]
     trapped: set[int] = set()
     for trap in traps:
         trapped |= trap.members
     known, fetched, pending = len(facts.urls), len(facts.pages), sum(facts.pending)
     limits = _limits(facts, trapped)
+    if growing:
+        some = ", ".join(growing[:5]) + (" and more" if len(growing) > 5 else "")
+        limits.append(f"Undecided whether they end, so that the upper end may be too low: {some}.")
 
     def answer(verdict: str, pages: float, high: float) -> SizeEstimate:
         return SizeEstimate(
@@ -192,7 +205,9 @@ def estimate_size(crawl: Any) -> SizeEstimate:
             traps=tuple(trap.pattern for trap in traps),
             limits=tuple(limits),
             held=facts.held,
+            aside=facts.excluded,
             _source=crawl,
+            _traps=trap_table(facts, traps),
         )
 
     if "urls" in facts.skipped:  # of what waits nothing is known
@@ -207,7 +222,10 @@ def estimate_size(crawl: Any) -> SizeEstimate:
     more, _ = outlook.new_urls(errors=0.0, times=LIKELY)
     most, held = outlook.new_urls(errors=WIDER, times=LARGEST)
     verdict = "open" if held and outlook.is_level() else "bounded"
-    return answer(verdict, known + min(more, most), float(math.ceil(known + most)))
+    high = float(math.ceil(known + most))
+    if verdict == "open" and growing:  # a region that may never end has no upper end
+        high = math.inf
+    return answer(verdict, known + min(more, most), high)
 
 
 class Outlook:

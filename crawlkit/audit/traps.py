@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["KINDS", "Trap", "find_traps", "trap_regions"]
+__all__ = ["KINDS", "Trap", "TrapPages", "find_traps", "trap_regions", "trap_table"]
 
 KINDS = (
     "soft_404",
@@ -147,6 +147,18 @@ class Trap(NamedTuple):
     """Positions of its URLs among those of the facts; no column."""
 
 
+class TrapPages(tuple[tuple[str, str, tuple[str, ...]], ...]):
+    """Kind, pattern and URLs of fetched pages of each trap.
+
+    A table copies its ``attrs`` deeply again and again; what cannot change need not be copied.
+    """
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: object) -> TrapPages:
+        return self
+
+
 def find_traps(
     crawl_or_tables: Any, *, alpha: float = 0.01, min_pages: int = 20, undecided: bool = False
 ) -> pd.DataFrame:
@@ -181,7 +193,9 @@ def find_traps(
         URL), ``exclude`` (object: a wildcard as str, or a compiled regex, for ``crawl.exclude``
         and ``ck.crawl(exclude=...)``; null while undecided), ``p_value`` (float64, times the
         number of tests) and ``verdict`` (str: ``trap`` or ``undecided``). ``attrs["skipped"]``
-        names missing columns and what could not be done without them.
+        names missing columns and what could not be done without them. ``attrs["pages"]`` has for
+        each row its kind, its pattern and the URLs of its fetched pages, as
+        ``ck.plot_discovery(crawl, traps=...)`` takes them.
 
     Raises
     ------
@@ -196,10 +210,16 @@ def find_traps(
            kind trend     exclude
     0  calendar  flat  /events/20
     """
+    facts = facts_of(crawl_or_tables, held_wait=True)
+    return trap_table(
+        facts, trap_regions(facts, alpha=alpha, min_pages=min_pages, undecided=undecided)
+    )
+
+
+def trap_table(facts: CrawlFacts, traps: list[Trap]) -> pd.DataFrame:
+    """Return regions as the table that `find_traps` gives."""
     import pandas as pd
 
-    facts = facts_of(crawl_or_tables, held_wait=True)
-    traps = trap_regions(facts, alpha=alpha, min_pages=min_pages, undecided=undecided)
     frame = pd.DataFrame(
         {
             name: pd.Series([getattr(trap, name) for trap in traps], dtype=dtype)
@@ -207,6 +227,11 @@ def find_traps(
         }
     )
     frame.attrs["skipped"] = dict(facts.skipped)
+    fetched = set(facts.pages)
+    frame.attrs["pages"] = TrapPages(
+        (trap.kind, trap.pattern, tuple(facts.urls[n] for n in sorted(trap.members & fetched)))
+        for trap in traps
+    )
     return frame
 
 
@@ -354,6 +379,7 @@ def _undecided(suspects: list[Suspect], taken: set[int]) -> list[Trap]:
                 exclude=None,
                 p_value=1.0,
                 verdict="undecided",
+                members=frozenset(suspect.members),
             )
         )
     return rows

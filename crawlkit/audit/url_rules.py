@@ -112,7 +112,7 @@ def check_url_rules(
     >>> check.rules.trailing_slash, check.rules.drop_parameters
     (True, ())
     """
-    _check(sample, delay)
+    _check(sample, delay, random_seed, fetch)
     source = _as_source(crawl_or_pages)
     tables = TableColumns(source, "crawl_or_pages")
     pages = tables.read("pages", PAGE_COLUMNS)
@@ -137,7 +137,11 @@ def check_url_rules(
     return rule_verdicts(pairs, outcomes, counts, tables.rules, notes, alike=alike, fetched=fetch)
 
 
-def _check(sample: int, delay: float) -> None:
+def _check(sample: int, delay: float, random_seed: object, fetch: object) -> None:
+    if isinstance(random_seed, bool) or not isinstance(random_seed, int):
+        raise BadSetting("random_seed", f"{random_seed!r} is no seed", "Pass a whole number.")
+    if not isinstance(fetch, bool):  # any text is true, and would send requests
+        raise BadSetting("fetch", f"{fetch!r} is neither", "Pass True or False.")
     if not isinstance(sample, int) or isinstance(sample, bool) or sample < 1:
         raise BadSetting("sample", f"{sample!r} is no number of pairs", "Pass for example 30.")
     if not isinstance(delay, int | float) or not 0 <= delay < math.inf:

@@ -65,6 +65,6 @@ def _draw(finished: Crawl, trapped: Crawl, path: Path) -> Path:
     figure = Figure(figsize=(14, 4.4), layout="constrained")
     axes = figure.subplots(1, 2)
     plot_discovery(finished, ax=axes[0])
-    plot_discovery(trapped, ax=axes[1])
+    plot_discovery(trapped, traps=find_traps(trapped), ax=axes[1])
     figure.savefig(path, dpi=110)
     return path

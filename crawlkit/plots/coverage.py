@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting
-from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label
+from crawlkit.plots.style import OKABE_ITO, axes_or_new, safe_label
 from crawlkit.reprs import format_number, plain_text
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ _STYLES: dict[str, tuple[str, str, str]] = {
 }
 
 
+_THINNEST = 0.015
+"""The least width of a part of a bar, as a share of the longest bar."""
+
+
 def plot_coverage(coverage: Any, *, ax: Axes | None = None, sections: int = 12) -> Axes:
     """Plot where the URLs of each section are known from.
 
@@ -40,7 +44,8 @@ def plot_coverage(coverage: Any, *, ax: Axes | None = None, sections: int = 12) 
     -------
     Axes
         One horizontal bar per section, stacked: in sitemap and links, in the sitemap only
-        (orphans), in links only (unlisted), in the archive only. The bar's end says how many of
+        (orphans), in links only (unlisted), in the archive only. No part is thinner than 1.5 % of
+        the longest bar. The bar's end says how many of
         its URLs were fetched.
 
     Raises
@@ -70,7 +75,7 @@ def plot_coverage(coverage: Any, *, ax: Axes | None = None, sections: int = 12) 
         rest = rows[sections:]
         joined = {name: sum(counts[name] for _, counts in rest) for name in names}
         rows = [*rows[:sections], (f"{len(rest)} other section{'s' * (len(rest) > 1)}", joined)]
-    ax = new_axes(8, 1.8 + 0.4 * max(1, len(rows))) if ax is None else ax
+    ax = axes_or_new(ax, 8, 1.8 + 0.4 * max(1, len(rows)))
     ax.set_title(_title(frame))
     ax.set_xlabel("URLs")
     ax.set_ylabel("section")
@@ -92,9 +97,11 @@ def _sections_of(coverage: Any) -> pd.DataFrame:
 
 def _draw(ax: Axes, rows: list[tuple[str, dict[str, int]]]) -> None:
     places = list(range(len(rows)))
-    left = [0] * len(rows)
+    left = [0.0] * len(rows)
+    thinnest = _THINNEST * max((counts["urls"] for _, counts in rows), default=0)
     for name, (label, color, hatch) in _STYLES.items():
-        widths = [counts[name] for _, counts in rows]
+        # One orphan among thousands must be seen, too.
+        widths = [max(counts[name], thinnest) if counts[name] else 0.0 for _, counts in rows]
         if any(widths):
             ax.barh(
                 places, widths, left=left, color=color, hatch=hatch, edgecolor="black",

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting
-from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label, table_of
+from crawlkit.plots.style import OKABE_ITO, axes_or_new, safe_label, table_of
 from crawlkit.reprs import format_number, is_null
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plot_frontier(crawl_or_fetches: Any, *, ax: Axes | None = None) -> Axes:
     waiting = [int(size) for size in fetches["frontier_size"]]
     known = [int(count) for count in fetches["known_urls"]]
 
-    ax = new_axes(7, 4) if ax is None else ax
+    ax = axes_or_new(ax, 7, 4)
     ax.set_title(_frontier_title(waiting, known))
     ax.set_xlabel("pages fetched")
     ax.set_ylabel("URLs")
@@ -160,7 +160,7 @@ def plot_status(crawl_or_pages: Any, *, ax: Axes | None = None, hosts: int = 10)
         joined = {kind: sum(counts[host][kind] for host in rest) for kind in _STATUS_STYLES}
         bars.append((f"{len(rest)} other host{'s' if len(rest) > 1 else ''}", joined))
 
-    ax = new_axes(8, 1.8 + 0.4 * max(1, len(bars))) if ax is None else ax
+    ax = axes_or_new(ax, 8, 1.8 + 0.4 * max(1, len(bars)))
     ax.set_title(_status_title(counts))
     ax.set_xlabel("pages asked for")
     ax.set_ylabel("host")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlkit.errors import BadSetting
 from crawlkit.plots.label_places import wrapped
-from crawlkit.plots.style import new_axes, safe_label
+from crawlkit.plots.style import axes_or_new, safe_label
 from crawlkit.reprs import format_number, plain_text
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def plot_graph(
     whole = _networkx_of(graph)
     downloads = _downloads(order, whole)
     shown = _choose(whole, downloads, max_pages)
-    ax = new_axes(8, 6) if ax is None else ax
+    ax = axes_or_new(ax, 8, 6)
     ax.set_title(wrapped(ax, _title(whole, shown, downloads)), fontsize="medium")
     ax.set_axis_off()
     if shown.pages:

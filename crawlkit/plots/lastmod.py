@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.errors import BadSetting
-from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label
+from crawlkit.plots.style import OKABE_ITO, axes_or_new, safe_label
 from crawlkit.reprs import format_number, is_null, plain_text
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def plot_lastmod(audit: Any, *, part: str | None = None, ax: Axes | None = None)
         text = safe_label(f"{audit.verdict}: {because}", longest=140)
         axes[0].figure.suptitle(text, fontweight="bold", x=0.01, ha="left")
         return first
-    ax = new_axes(6.5, 4.4) if ax is None else ax
+    ax = axes_or_new(ax, 6.5, 4.4)
     draw[part or "dates"](audit, ax)
     return ax
 

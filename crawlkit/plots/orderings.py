@@ -6,7 +6,7 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.plots.label_places import place_labels, wrapped
-from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label, table_of
+from crawlkit.plots.style import OKABE_ITO, axes_or_new, safe_label, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def plot_orderings(comparison: Any, *, ax: Axes | None = None, bands: bool = Tru
 
     needed = ("ordering", "page_share", "value_share")
     curves = table_of(comparison, "curves", "comparison", needed)
-    ax = new_axes(8, 5) if ax is None else ax
+    ax = axes_or_new(ax, 8, 5)
     lines = _lines(curves)
     ax.set_title(wrapped(ax, _title(lines)), fontsize="medium")
     ax.set_xlabel("pages downloaded, % of the reachable")

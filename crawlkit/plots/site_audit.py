@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlkit.plots.style import OKABE_ITO, new_axes, safe_label
+from crawlkit.plots.style import OKABE_ITO, axes_or_new, safe_label
 from crawlkit.reprs import format_number
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def plot_findings(summary: pd.DataFrame, *, pages: int = 0, ax: Axes | None = No
         One horizontal bar per check on a logarithmic axis; a check that was skipped says so.
     """
     rows = list(zip(summary["check"], summary["count"], summary["severity"], strict=True))
-    ax = new_axes(8, 1.6 + 0.32 * max(1, len(rows))) if ax is None else ax
+    ax = axes_or_new(ax, 8, 1.6 + 0.32 * max(1, len(rows)))
     counts = [int(count) for count in summary["count"].fillna(0)]
     skipped = summary["count"].isna().tolist()
     for severity, (color, hatch) in _STYLES.items():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["OKABE_ITO", "new_axes", "safe_label", "table_of"]
+__all__ = ["OKABE_ITO", "axes_or_new", "safe_label", "table_of"]
 
 OKABE_ITO: dict[str, str] = {
     "black": "#000000",
@@ -73,8 +73,24 @@ def table_of(source: Any, name: str, argument: str, needed: Sequence[str]) -> pd
     return frame
 
 
-def new_axes(width: float, height: float) -> Axes:
-    """Return the Axes of a new figure of this size, in inches."""
-    import matplotlib.pyplot as plt
+def axes_or_new(ax: object, width: float, height: float) -> Axes:
+    """Return the Axes that were given, or for None those of a new figure of this size, in inches.
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    Raises
+    ------
+    BadSetting
+        Something else was given as ``ax``.
+    """
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        import matplotlib.pyplot as plt  # only here: a report draws without it
+
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    if not isinstance(ax, Axes):
+        raise BadSetting(
+            "ax",
+            f"{plain_text(type(ax).__name__)} is no Axes of matplotlib",
+            "Pass one such as plt.subplots()[1], or None for a new figure.",
+        )
+    return ax
