@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
 from defusedxml.common import DefusedXmlException, DTDForbidden
-from defusedxml.expatreader import DefusedExpatParser
 
 from crawlkit.web.feed_tags import FeedTags
+from crawlkit.web.guarded_xml import guarded_parser, let_go
 from crawlkit.web.sitemap_bytes import find_encoding, head_of, transcoded, unpacked
 from crawlkit.web.sitemap_repair import repaired
 
@@ -198,22 +198,12 @@ def _run(
     except _NotAFeed:
         feed.reason = "not_a_feed"
     finally:
-        # Handlers that hold the parser that holds them would wait for the garbage collector.
-        parser.StartElementHandler = parser.EndElementHandler = None
-        parser.CharacterDataHandler = None
+        let_go(parser)
 
 
 def _parser(reader: _FeedReader, *, forbid_dtd: bool) -> expat.XMLParserType:
-    """Return an expat parser under defusedxml's rules."""
-    parser = expat.ParserCreate("utf-8")
-    parser.buffer_text = True
-    parser.buffer_size = 65_536
-    rules = DefusedExpatParser(forbid_dtd=forbid_dtd)
-    if forbid_dtd:
-        parser.StartDoctypeDeclHandler = rules.defused_start_doctype_decl
-    parser.EntityDeclHandler = rules.defused_entity_decl
-    parser.UnparsedEntityDeclHandler = rules.defused_unparsed_entity_decl
-    parser.ExternalEntityRefHandler = rules.defused_external_entity_ref_handler  # type: ignore[assignment]
+    """Return a guarded parser that tells the reader."""
+    parser = guarded_parser(forbid_dtd=forbid_dtd)
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.data
