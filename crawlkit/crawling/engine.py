@@ -198,7 +198,7 @@ class Engine:
             self.stop("failed")
             raise
         finally:
-            uninterrupted(self._join, lambda: None)
+            uninterrupted(self.end, lambda: None)
         if self._error is not None:
             raise self._error
         if on_tick is not None:
@@ -236,7 +236,7 @@ class Engine:
         for slot in list(self._slots):
             slot.wake.set()
 
-    def _join(self) -> None:
+    def end(self) -> None:
         """Stop the workers, wait for them a bounded time, and write what they have brought."""
         self.stop("interrupted")
         began = time.monotonic()

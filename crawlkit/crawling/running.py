@@ -64,7 +64,8 @@ def run_crawl(
         try:
             with progress_bar(progress, settings, engine) as tick:
                 reason = engine.run(tick)
-        except KeyboardInterrupt:  # in the bar, or a second one: the engine has ended
+        except KeyboardInterrupt:  # in the bar, or a second one before the engine had ended
+            uninterrupted(engine.end, lambda: None)
             reason = engine.stop_reason or "interrupted"
         hurry = threading.Event()
 
