@@ -45,20 +45,11 @@ class Event:
 
 
 @dataclass(slots=True)
-class OutLink:
-    """A resolved link: where it leads, whether to go there, and the link as it was found."""
-
-    address: Address
-    link: Link
-    follow: bool
-
-
-@dataclass(slots=True)
 class PageResult:
     """What came of a lease; the engine writes it in one transaction.
 
     ``outcome`` is ``done``, ``failed``, ``retry`` (ask again later) or ``returned`` (not asked
-    after all).
+    after all). ``addresses`` says where each of ``links`` leads.
     """
 
     lease: Lease
@@ -66,7 +57,8 @@ class PageResult:
     started: float
     outcome: str
     page: dict[str, Any] = field(default_factory=dict)
-    links: list[OutLink] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    addresses: list[Address] = field(default_factory=list)
     canonical: Address | None = None
     body: tuple[str, str, int, bytes] | None = None
     headers: str = "[]"
@@ -148,7 +140,7 @@ def digest(
                 result.page["expected_found"] = expect.found_in(page)
             _take_records(result, page, extractor)
         if outcome == "failed":  # an error page: the page itself may yet come, with its own links
-            result.links = []
+            result.links, result.addresses = [], []
     return result
 
 
@@ -201,7 +193,7 @@ def _take_redirect(result: PageResult, resolver: LinkResolver) -> None:
         return
     result.page["links_found"] = 1
     result.page["redirected_to"] = address.url
-    result.links = [OutLink(address, link, follow=True)]
+    result.links, result.addresses = [link], [address]
 
 
 def _take_records(result: PageResult, page: Page, extractor: Extractor | None) -> None:
@@ -253,22 +245,29 @@ def _take_page(result: PageResult, page: Page, resolver: LinkResolver) -> None:
         if isinstance(canonical, Address):
             row["canonical"] = canonical.url
             result.canonical = canonical
-    links = result.links
-    bad: list[str] = []
-    not_http = 0  # counted, and not kept
-    for link in page.links:
-        address = resolve(link.href)
-        if isinstance(address, Address):
-            links.append(OutLink(address, link, link.kind in FOLLOWED))
-        elif address.reason == "not_http":
-            not_http += 1
-        else:
-            bad.append(f"{address.reason}: {link.href[:200]}")
-    row["links_not_http"] = not_http
-    if bad:
-        _note(result, "bad_links", f"{len(bad)} links that cannot be asked for, first {bad[0]}")
+    answers = [resolve(link.href) for link in page.links]
+    result.addresses = [answer for answer in answers if isinstance(answer, Address)]
+    result.links = list(page.links)
+    row["links_not_http"] = 0
+    if len(result.addresses) < len(answers):
+        _leave_out_refused(result, answers)
     if page.skipped_links:
         _note(result, "links_per_page", f"{page.skipped_links} links beyond limits.links_per_page")
+
+
+def _leave_out_refused(result: PageResult, answers: list[Address | Refusal]) -> None:
+    """Take the links out that lead nowhere: those of other schemes are counted, bad ones told."""
+    pairs = list(zip(result.links, answers, strict=True))
+    result.links = [link for link, answer in pairs if isinstance(answer, Address)]
+    refused = [(link, answer) for link, answer in pairs if isinstance(answer, Refusal)]
+    bad = [
+        f"{answer.reason}: {link.href[:200]}"
+        for link, answer in refused
+        if answer.reason != "not_http"
+    ]
+    result.page["links_not_http"] = len(refused) - len(bad)
+    if bad:
+        _note(result, "bad_links", f"{len(bad)} links that cannot be asked for, first {bad[0]}")
 
 
 def _take_dates(row: dict[str, Any], page: Page, fetched_at: float) -> None:

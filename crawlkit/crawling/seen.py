@@ -63,6 +63,15 @@ class SeenSet:
                 self.remember(url, known)
         return known
 
+    def cached_all(self, urls: list[str]) -> list[Known | None]:
+        """Return the entries of addresses, ``None`` for those that are not in the cache."""
+        entries = list(map(self._young.get, urls))
+        if None in entries:
+            for number, entry in enumerate(entries):
+                if entry is None:
+                    entries[number] = self.cached(urls[number])
+        return entries
+
     def remember(self, url: str, known: Known) -> None:
         """Put an entry into the cache, or replace it."""
         if len(self._young) >= _GENERATION:

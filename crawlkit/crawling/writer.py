@@ -12,7 +12,7 @@ from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
 from crawlkit.crawling.meta import save_meta
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.records import upsert_records
-from crawlkit.crawling.results import Event, OutLink, PageResult
+from crawlkit.crawling.results import FOLLOWED, Event, PageResult
 from crawlkit.crawling.schema import to_json
 from crawlkit.order.base import FoundPage
 from crawlkit.web.fetch import backoff_seconds
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import random
     import sqlite3
 
+    from crawlkit.crawling.seen import Known
     from crawlkit.crawling.settings import Settings
     from crawlkit.web.fetch import Response
 
@@ -189,54 +190,52 @@ class ResultWriter:
 
     def _write_links(self, result: PageResult) -> tuple[dict[str, Any], list[int], int]:
         """Take the links in; return them as columns, the ids they lead to, and the number new."""
-        lease, frontier = result.lease, self._frontier
-        cached, enter = frontier.seen.cached, frontier.enter
+        lease, links, addresses = result.lease, result.links, result.addresses
+        redirect = result.response.location is not None  # then it is the only link
+        depth = lease.depth if redirect else lease.depth + 1
+        known, new = self._enter(result, depth, "redirect" if redirect else "link")
+        href, position, region, text, rel, kind = zip(*links, strict=True) if links else ((),) * 6
         host = lease.host.name
-        ids: list[int] = []
-        new_count = 0
-        targets: list[str] = []
-        internal: list[bool] = []
-        new: list[bool] = []
-        for out in result.links:
-            address = out.address
-            redirect = out.link.kind == "redirect"
-            depth = lease.depth if redirect else lease.depth + 1
-            known = cached(address.url)
-            is_new = False
-            if known is None or depth < known.depth:
-                known, is_new = self._enter(enter, out, depth, redirect=redirect, page_id=lease.id)
-            if known is None:
-                targets.append(address.url)
-            else:
-                targets.append(known.url)
-                if out.follow:
-                    ids.append(known.id)
-            internal.append(address.host == host)
-            new.append(is_new)
-            new_count += is_new
-        found = [out.link for out in result.links]
         columns: dict[str, Any] = {
             "source": lease.url,
-            "target": targets,
-            "href": [link.href for link in found],
-            "position": [link.position for link in found],
-            "region": [link.region for link in found],
-            "text": [link.text for link in found],
-            "rel": [link.rel for link in found],
-            "kind": [link.kind for link in found],
-            "internal": internal,
+            "target": [
+                address.url if entry is None else entry.url
+                for entry, address in zip(known, addresses, strict=True)
+            ],
+            "href": href,
+            "position": position,
+            "region": region,
+            "text": text,
+            "rel": rel,
+            "kind": kind,
+            "internal": [address.host == host for address in addresses],
             "new": new,
         }
+        new_count = sum(new)
         self._counters.new_urls += new_count
-        self._counters.not_kept = frontier.not_kept
-        if not frontier.ordering.links_as_found:
+        self._counters.not_kept = self._frontier.not_kept
+        ids = [
+            entry.id
+            for entry, name in zip(known, kind, strict=True)
+            if entry is not None and name in FOLLOWED
+        ]
+        if not self._frontier.ordering.links_as_found:
             ids = [page_id for page_id in dict.fromkeys(ids) if page_id != lease.id]
         return columns, ids, new_count
 
-    @staticmethod
-    def _enter(enter: Any, out: OutLink, depth: int, *, redirect: bool, page_id: int) -> Any:
-        source = "redirect" if redirect else "link"
-        return enter(Found(out.address, depth, source, page_id, out.follow))
+    def _enter(
+        self, result: PageResult, depth: int, source: str
+    ) -> tuple[list[Known | None], list[bool]]:
+        """Take in what links lead to; return each one's entry, and whether it is new."""
+        enter, page_id = self._frontier.enter, result.lease.id
+        known = self._frontier.seen.cached_all([address.url for address in result.addresses])
+        new = [False] * len(known)
+        for number, entry in enumerate(known):
+            if entry is None or depth < entry.depth:
+                follow = result.links[number].kind in FOLLOWED
+                found = Found(result.addresses[number], depth, source, page_id, follow)
+                known[number], new[number] = enter(found)
+        return known, new
 
     def _tell_ordering(self, result: PageResult, link_ids: list[int]) -> None:
         lease = result.lease
