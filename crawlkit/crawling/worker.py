@@ -1,8 +1,7 @@
-"""What a worker does with a task: one request, and everything that can be made of the answer."""
+"""What is done with a task: one request, and everything that can be made of the answer."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from crawlkit.crawling.hosts import HostQueue
     from crawlkit.crawling.results import Extractor
     from crawlkit.crawling.settings import Settings
+    from crawlkit.web.asked import Asked
     from crawlkit.web.fetch import Response
     from crawlkit.web.robots import RobotsVerdict
 
@@ -85,10 +85,6 @@ class Worker:
         self._extractor = extractor
         self._resolver = LinkResolver(settings.url_rules)
         self._large = threading.Lock()
-        # Pages that arrive together are read one after the other: read at once, on one processor,
-        # they would all be late, and their workers would ask again all at the same moment. An
-        # extractor may wait for something of its own, and must not let the others wait with it.
-        self._one_at_a_time = self._large if extractor is None else contextlib.nullcontext()
         self._fetcher = Fetcher(
             settings.http,
             body_limit=settings.limits.body,
@@ -97,24 +93,43 @@ class Worker:
             auth_hosts=auth_hosts,
         )
 
+    @property
+    def has_extractor(self) -> bool:
+        """Whether pages are digested where they are fetched.
+
+        An extractor may wait for something of its own, and must not let the others wait with it.
+        """
+        return self._extractor is not None
+
+    def begin(self, lease: Lease) -> Asked | None:
+        """Ask for a page if that takes no waiting; see :meth:`Fetcher.begin`."""
+        return self._fetcher.begin(lease.url, body_limit=lease.byte_budget)
+
+    def fetch(self, lease: Lease) -> Response:
+        """Ask for a page and wait for the answer."""
+        return self._fetcher.fetch(lease.url, body_limit=lease.byte_budget)
+
     def fetch_page(self, lease: Lease) -> PageResult:
         """Ask for a page and digest the answer."""
-        started = time.monotonic()
-        response = self._fetcher.fetch(lease.url, body_limit=lease.byte_budget)
-        if response.sent_at is not None:  # names and handshakes may have taken their time
-            started = response.sent_at
+        return self.digest(lease, self.fetch(lease))
+
+    def digest(self, lease: Lease, response: Response) -> PageResult:
+        """Make of an answer everything that is written."""
         point("fetch.done")
         if len(response.body) < _LARGE_BODY:
-            with self._one_at_a_time:
-                return self._digest(lease, response, started)
+            return self._digest(lease, response)
         with self._large:
-            result = self._digest(lease, response, started)
+            result = self._digest(lease, response)
             response.body = b""
             return_spare_memory()
         return result
 
-    def _digest(self, lease: Lease, response: Response, started: float) -> PageResult:
+    def _digest(self, lease: Lease, response: Response) -> PageResult:
         settings = self._settings
+        # Names and handshakes may have taken their time: the host was asked when it was sent to.
+        started = response.sent_at
+        if started is None:
+            started = time.monotonic() - response.elapsed
         try:
             return digest(
                 lease,

@@ -98,18 +98,19 @@ class Connections:
         FetchFailed, OSError
             When none can be opened.
         """
-        while not fresh:
-            connection = self._pop(origin)
-            if connection is None:
-                break
+        connection = None if fresh else self.take_idle(origin, guard)
+        return self._open(origin, guard) if connection is None else connection
+
+    def take_idle(self, origin: Origin, guard: Guard) -> Connection | None:
+        """Return an idle connection that is in order, or None; this waits for nothing."""
+        while (connection := self._pop(origin)) is not None:
             # Something to read on an idle connection is its end, or an answer nobody asked for.
             stale = monotonic() - connection.idle_since > _IDLE_SECONDS
-            if stale or wait_until_ready(connection.sock, 0.0):
-                connection.close()
-                continue
-            connection.sock.guard = guard
-            return connection
-        return self._open(origin, guard)
+            if not stale and not wait_until_ready(connection.sock, 0.0):
+                connection.sock.guard = guard
+                return connection
+            connection.close()
+        return None
 
     def give(self, connection: Connection) -> None:
         """Keep a connection whose last answer was read completely."""

@@ -9,19 +9,24 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from crawlkit.errors import BadURL
 from crawlkit.web.answers import Answer, read_answer
 from crawlkit.web.bodies import decode_body, decode_start
 from crawlkit.web.headers import content_type_of
-from crawlkit.web.reasons import FetchFailed
+from crawlkit.web.proxies import without_user
+from crawlkit.web.reasons import FetchFailed, reason_for
 from crawlkit.web.retry import retry_after_seconds
+from crawlkit.web.sockets import NotYet
 from crawlkit.web.url_addresses import Refusal, resolve_address
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crawlkit.web.connections import Connection, Connections, Origin
     from crawlkit.web.response import Response
     from crawlkit.web.sockets import Guard
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "is_closed"]
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 #: The body of a redirect is read only where that costs next to nothing and saves a connection.
@@ -56,12 +61,13 @@ class Exchange:
     """
 
     __slots__ = (
+        "_begun",
         "_connections",
-        "_guard",
         "_head_end",
         "_keep_start",
         "_limit",
         "flags",
+        "guard",
         "response",
         "start",
     )
@@ -78,7 +84,8 @@ class Exchange:
         self._keep_start = keep_start
         self._connections = connections
         self.response = response
-        self._guard = guard
+        self._begun = monotonic()
+        self.guard = guard
         self._limit = limit
         self._head_end: int | None = None
         self.flags: list[str] = []
@@ -99,37 +106,72 @@ class Exchange:
         FetchFailed, OSError
             When there is no complete answer.
         """
-        connection, answer = self._ask(origin, request)
+        self.complete(*self._ask(origin, request))
+
+    def run_again(self, origin: Origin, request: bytes) -> None:
+        """Send a request once more, on a fresh connection, since an idle one was closed."""
+        self.flags = ["reconnected"]
+        connection = self._connections.take(origin, self.guard, fresh=True)
+        self.complete(connection, self._send(connection, request))
+
+    def settle(self, act: Callable[[], None]) -> Response:
+        """Return the response, with the reason in it if reading it fails."""
+        response, limit = self.response, self._limit
         try:
-            self._head_end = self._guard.received - answer.waiting()
+            act()
+        except FetchFailed as failure:
+            response.error, response.detail = failure.code, failure.detail
+            if self._keep_start and "content-encoding" not in response.headers:
+                response.body = failure.start
+        except BadURL as bad:
+            response.url, response.error = without_user(str(response.url)), bad.reason
+        except (OSError, ValueError) as error:
+            # Sockets, TLS and requests raise OSErrors; what cannot be encoded is a ValueError.
+            response.error, response.detail = reason_for(error)
+        if response.error is not None and self.start:
+            response.body = self.start
+        if response.error is not None and not response.wire_bytes:
+            # What came with the head beyond the limit was not asked for and is not counted.
+            response.wire_bytes = min(self.body_bytes_so_far(), limit)
+        response.flags = tuple(self.flags)
+        response.elapsed = monotonic() - self._begun
+        return response
+
+    def complete(self, connection: Connection, answer: Answer) -> None:
+        """Read an answer whose head is known, and give its connection back."""
+        try:
+            self._head_end = self.guard.received - answer.waiting()
             self._describe(answer)
             if not self._follow(connection, answer):
                 self._read(answer)
+        except NotYet:
+            raise
         except BaseException:
             connection.close()
             raise
         finally:
             self.flags += answer.flags
         if answer.reusable():
+            connection.sock.look_over(again=False)
             self._connections.give(connection)
         else:
             connection.close()
 
     def body_bytes_so_far(self) -> int:
         """Return how much of the body has arrived, frames of chunks included."""
-        return 0 if self._head_end is None else self._guard.received - self._head_end
+        return 0 if self._head_end is None else self.guard.received - self._head_end
 
     def _ask(self, origin: Origin, request: bytes) -> tuple[Connection, Answer]:
-        received = self._guard.received
-        connection = self._connections.take(origin, self._guard)
+        received = self.guard.received
+        connection = self._connections.take(origin, self.guard)
         try:
             return connection, self._send(connection, request)
         except (FetchFailed, OSError) as error:
-            silent = self._guard.received == received
-            if not (connection.used and silent and _is_closed(error)):
+            silent = self.guard.received == received
+            if not (connection.used and silent and is_closed(error)):
                 raise
         self.flags.append("reconnected")
-        connection = self._connections.take(origin, self._guard, fresh=True)
+        connection = self._connections.take(origin, self.guard, fresh=True)
         return connection, self._send(connection, request)
 
     def _send(self, connection: Connection, request: bytes) -> Answer:
@@ -172,7 +214,7 @@ class Exchange:
 
     def _drain(self, connection: Connection, answer: Answer) -> None:
         """Read what a redirect says besides its target, if it is short and quick."""
-        connection.sock.guard = self._guard.brief(_DRAIN_SECONDS)
+        connection.sock.guard = self.guard.brief(_DRAIN_SECONDS)
         try:
             self.response.wire_bytes = len(answer.read_body(min(_DRAIN_BYTES, self._limit)))
         except (FetchFailed, OSError):
@@ -201,5 +243,6 @@ class Exchange:
         self.flags += decoded.flags
 
 
-def _is_closed(error: Exception) -> bool:
+def is_closed(error: Exception) -> bool:
+    """Tell whether an error says that the server has closed the connection."""
     return isinstance(error, ConnectionError) or getattr(error, "code", "") == "empty_reply"

@@ -15,14 +15,15 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from crawlkit.errors import BadSetting, BadURL
+from crawlkit.web.asked import Asked
 from crawlkit.web.bodies import OFFERED
 from crawlkit.web.connections import Connections, Origin
 from crawlkit.web.credentials import Credentials, put_header
 from crawlkit.web.exchange import Exchange
 from crawlkit.web.headers import Headers
 from crawlkit.web.http_settings import Http, check_header, is_secret_header
-from crawlkit.web.proxies import proxy_for, proxy_parts, proxy_problem, without_user
-from crawlkit.web.reasons import FLAGS, REASONS, RETRYABLE, FetchFailed, reason_for
+from crawlkit.web.proxies import proxy_for, proxy_parts, proxy_problem
+from crawlkit.web.reasons import FLAGS, REASONS, RETRYABLE, FetchFailed
 from crawlkit.web.response import Response
 from crawlkit.web.retry import backoff_seconds, is_retryable
 from crawlkit.web.sockets import Guard
@@ -136,32 +137,43 @@ class Fetcher:
         Response
             With `error` set when there is no complete answer.
         """
-        response = Response(url, started_at=time.time())
-        begun = time.monotonic()
-        guard = Guard(self.http.timeout if timeout is None else timeout, self._stop)
-        limit = self._body_limit if body_limit is None else body_limit
-        exchange = Exchange(self._connections, response, guard, limit, keep_start=keep_start)
-        try:
-            guard.wait()  # after a stop, nothing is sent
-            response.url = address = safe_url(url)
+        exchange = self._exchange(url, body_limit, timeout, keep_start=keep_start)
+
+        def run() -> None:
+            exchange.guard.wait()  # after a stop, nothing is sent
+            exchange.response.url = address = safe_url(url)
             self._run(exchange, address, headers)
-        except FetchFailed as failure:
-            response.error, response.detail = failure.code, failure.detail
-            if keep_start and "content-encoding" not in response.headers:
-                response.body = failure.start
-        except BadURL as bad:
-            response.url, response.error = without_user(str(url)), bad.reason
-        except (OSError, ValueError) as error:
-            # Sockets, TLS and requests raise OSErrors; what cannot be encoded is a ValueError.
-            response.error, response.detail = reason_for(error)
-        if response.error is not None and exchange.start:
-            response.body = exchange.start
-        if response.error is not None and not response.wire_bytes:
-            # What came with the head beyond the limit was not asked for and is not counted.
-            response.wire_bytes = min(exchange.body_bytes_so_far(), limit)
-        response.flags = tuple(exchange.flags)
-        response.elapsed = time.monotonic() - begun
-        return response
+
+        return exchange.settle(run)
+
+    def begin(self, url: str, *, body_limit: int | None = None) -> Asked | None:
+        """Send one GET request if that takes no waiting, and do not wait for the answer.
+
+        Parameters
+        ----------
+        url, body_limit
+            As for `fetch`.
+
+        Returns
+        -------
+        Asked or None
+            The request on its way; None when there is no idle connection to the host, or more to
+            do than to send a request. `fetch` is the way then.
+        """
+        if self._credentials.in_use:
+            return None
+        exchange = self._exchange(url, body_limit)
+        try:
+            exchange.response.url = address = safe_url(url)
+            origin, start = self._start(address)
+        except (BadURL, ValueError):
+            return None  # fetch finds the reason
+        if origin.proxy is not None or exchange.guard.is_over():
+            return None
+        connection = self._connections.take_idle(origin, exchange.guard)
+        if connection is None:
+            return None
+        return Asked(exchange, connection, f"{start}{self._header_lines}\r\n".encode())
 
     def fetch_following(
         self,
@@ -226,12 +238,30 @@ class Fetcher:
     ) -> None:
         self.close()
 
-    def _run(self, exchange: Exchange, address: str, extra: Mapping[str, str] | None) -> None:
+    def _exchange(
+        self,
+        url: str,
+        body_limit: int | None,
+        timeout: float | None = None,
+        *,
+        keep_start: bool = False,
+    ) -> Exchange:
+        response = Response(url, started_at=time.time())
+        guard = Guard(self.http.timeout if timeout is None else timeout, self._stop)
+        limit = self._body_limit if body_limit is None else body_limit
+        return Exchange(self._connections, response, guard, limit, keep_start=keep_start)
+
+    def _start(self, address: str) -> tuple[Origin, str]:
+        """Return whom to ask, and the first lines of the request."""
         scheme, _, rest = address.partition("://")
         authority, _, path = rest.partition("/")
         proxy = proxy_for(address, self.http.proxies)
         origin = Origin(scheme, *_host_and_port(scheme, authority), proxy)
-        start = f"GET /{path} HTTP/1.1\r\nHost: {authority}\r\n"
+        return origin, f"GET /{path} HTTP/1.1\r\nHost: {authority}\r\n"
+
+    def _run(self, exchange: Exchange, address: str, extra: Mapping[str, str] | None) -> None:
+        origin, start = self._start(address)
+        proxy = origin.proxy
         if extra is None and proxy is None and not self._credentials.in_use:
             exchange.run(origin, f"{start}{self._header_lines}\r\n".encode())
             return
@@ -245,7 +275,8 @@ class Fetcher:
             problem = proxy_problem(proxy)
             if problem is not None:  # the environment's own
                 raise FetchFailed("proxy_failed", problem)
-            if scheme == "http":  # a proxy is asked for whole URLs (RFC 9112 3.2.2)
+            if origin.scheme == "http":  # a proxy is asked for whole URLs (RFC 9112 3.2.2)
+                authority = address.partition("://")[2].partition("/")[0]
                 start = f"GET {address} HTTP/1.1\r\nHost: {authority}\r\n"
                 credentials = proxy_parts(proxy)[2]
                 if credentials is not None:

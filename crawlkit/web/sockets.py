@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["SLICE", "Guard", "GuardedSocket", "GuardedTLSContext", "dial", "wait_until_ready"]
+__all__ = [
+    "SLICE",
+    "Guard",
+    "GuardedSocket",
+    "GuardedTLSContext",
+    "NotYet",
+    "dial",
+    "wait_until_ready",
+]
 
 #: The longest single wait, in seconds: how late a stop or a deadline may be noticed.
 SLICE = 0.25
@@ -63,6 +71,11 @@ class Guard:
             raise FetchFailed("timeout")
         return min(left, SLICE)
 
+    def is_over(self) -> bool:
+        """Return whether there must be no further wait."""
+        stopped = self._stop is not None and self._stop.is_set()
+        return stopped or self._deadline <= monotonic()
+
     def left(self) -> float:
         """Return the seconds until the deadline; negative once it has passed."""
         return self._deadline - monotonic()
@@ -81,15 +94,41 @@ class _Unconnected(Guard):
         raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
 
 
+class NotYet(Exception):
+    """What is to be read has not arrived, and is not to be waited for."""
+
+
 class GuardedSocket(socket.socket):
-    """A TCP socket whose waits are short; its guard is replaced for each request."""
+    """A TCP socket whose waits are short; its guard is replaced for each request.
+
+    Between :meth:`look` and :meth:`look_over` it does not wait at all. What is read then is kept,
+    so that a reader who misses something can begin again when more has come.
+    """
 
     guard: Guard = _Unconnected(0.0)
     peer = ""
+    _looked_at: list[bytes] | None = None
+    _unread = b""
+
+    def look(self) -> None:
+        """Let reads raise `NotYet` instead of waiting, and give again what a look has read."""
+        self._unread = b"".join(self._looked_at or ()) or self._unread
+        self._looked_at = [self._unread] if self._unread else []
+        self.settimeout(0.0)
+
+    def look_over(self, *, again: bool) -> None:
+        """Let reads wait; with `again`, whoever reads next begins at what the look began with."""
+        self._unread = b"".join(self._looked_at or ()) if again else b""
+        self._looked_at = None
 
     def recv(self, buflen: int = 65_536, flags: int = 0) -> bytes:
         """Read what has arrived, or wait for it as long as the guard allows."""
+        if self._unread:
+            data, self._unread = self._unread, b""
+            return data
         guard = self.guard
+        if self._looked_at is not None:
+            return self._recv_at_once(self._looked_at, buflen, flags)
         while True:
             self.settimeout(guard.wait())
             try:
@@ -98,6 +137,16 @@ class GuardedSocket(socket.socket):
                 continue
             guard.received += len(data)
             return data
+
+    def _recv_at_once(self, kept: list[bytes], buflen: int, flags: int) -> bytes:
+        self.guard.wait()
+        try:
+            data = super().recv(buflen, flags)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise NotYet from None
+        self.guard.received += len(data)
+        kept.append(data)
+        return data
 
     def sendall(self, data: Buffer, flags: int = 0) -> None:
         """Write everything, or wait for room as long as the guard allows."""
