@@ -1,0 +1,98 @@
+"""Requests that are out: watched by one thread where nothing must be waited for."""
+
+from __future__ import annotations
+
+import select
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from crawls import crawl, serve, star
+from hostile_server import CLOSE, HostileServer, Pause, answer
+
+import crawlkit as ck
+from crawlkit.crawling import worker
+from crawlkit.web.fetch import Fetcher
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crawlkit.crawling.leases import Lease
+    from crawlkit.web.asked import Asked
+    from crawlkit.web.response import Response
+
+
+def threads_of_errands() -> set[str]:
+    return {each.name for each in threading.enumerate() if each.name.startswith("crawlkit-errand")}
+
+
+@pytest.mark.parametrize("has_poll", [True, False])
+def test_pages_are_asked_for_without_threads_once_connections_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_poll: bool
+) -> None:
+    if not has_poll:  # as on Windows
+        monkeypatch.delattr(select, "poll")
+    begun: list[str] = []
+    fetched: list[str] = []
+    begin, fetch = Fetcher.begin, Fetcher.fetch
+
+    def noting_begin(self: Fetcher, url: str, *, body_limit: int | None = None) -> Asked | None:
+        asked = begin(self, url, body_limit=body_limit)
+        if asked is not None:
+            begun.append(url)
+        return asked
+
+    def noting_fetch(self: Fetcher, url: str, **options: object) -> Response:
+        fetched.append(url)
+        return fetch(self, url, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Fetcher, "begin", noting_begin)
+    monkeypatch.setattr(Fetcher, "fetch", noting_fetch)
+    with serve(star(60)) as site:
+        found = crawl(site.url + "t/", tmp_path / "c", workers=4)
+        asked = [each.path for each in site.requests]
+    assert found.finished
+    assert sorted(set(asked)) == sorted(asked)
+    assert len(begun) + len(fetched) == len(asked)
+    assert len(fetched) < 20, "robots.txt, and the first pages on each connection"
+    assert threads_of_errands() == set()
+
+
+def test_answers_in_pieces_and_broken_connections_do_not_hold_up_the_others(
+    tmp_path: Path,
+) -> None:
+    with HostileServer() as server:
+        names = [f"/p{number}" for number in range(12)]
+        links = "".join(f'<a href="{name}">{name}</a>' for name in names)
+        start = server.on("/", answer(links.encode()))
+        body = b"<p>a page in pieces " * 99
+        whole = answer(body)
+        for number, name in enumerate(names):
+            if number % 3 == 0:  # slow pieces, more of them than are looked at
+                pieces = [whole[cut : cut + 500] for cut in range(0, len(whole), 500)]
+                steps = [step for piece in pieces for step in (piece, Pause(0.05))]
+                server.on(name, *steps)
+            elif number % 3 == 1:
+                server.on(name, CLOSE)
+                server.on(name, whole)
+            else:
+                server.on(name, whole)
+        found = crawl(start, tmp_path / "c", workers=3, http=ck.Http(retries=0))
+    pages = found.pages.set_index("url")
+    assert found.finished
+    assert pages["status"].eq(200).all()
+    assert pages.loc[pages.index != start, "size"].eq(len(body)).all()
+    assert len(pages) == 13
+
+
+def test_what_an_errand_raises_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: worker.Worker, lease: Lease) -> Response:
+        raise ZeroDivisionError(lease.url)
+
+    monkeypatch.setattr(worker.Worker, "fetch", fails)
+    with serve(star(3)) as site, pytest.raises(ZeroDivisionError):
+        # robots.txt would leave an open connection
+        crawl(site.url + "t/", tmp_path / "c", workers=2, obey_robots=False)
+    assert threads_of_errands() == set()
