@@ -214,32 +214,54 @@ def _unusable(path: Path, error: sqlite3.DatabaseError) -> FolderUnusable | Stor
     )
 
 
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+class transaction:  # noqa: N801 - used like a function
     """Run a block in one ``BEGIN IMMEDIATE`` transaction; roll back on any exception.
+
+    Parameters
+    ----------
+    connection
+        The writing connection.
 
     Raises
     ------
     StorageFailed
         The disk is full or refuses the write.
     """
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        point("commit.begun")
-        yield
-        point("commit.written")
-        connection.execute("COMMIT")
-        point("commit.done")
-    except BaseException as error:
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            point("commit.begun")
+        except BaseException as error:
+            self._roll_back(error)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._roll_back(error)
+            return
+        try:
+            point("commit.written")
+            self._connection.execute("COMMIT")
+            point("commit.done")
+        except BaseException as failed:
+            self._roll_back(failed)
+            raise
+
+    def _roll_back(self, error: BaseException) -> None:
         # SQLITE_FULL has rolled back by itself; a second ROLLBACK would hide the cause.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.OperationalError):
             raise StorageFailed(
                 f"the crawl folder cannot be written: {error}. Everything committed before is "
                 f"safe; free some space and run the same call again."
             ) from error
-        raise
 
 
 @contextlib.contextmanager

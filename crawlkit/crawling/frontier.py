@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.admission import Found
 from crawlkit.crawling.entry import (
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _ROW = (
-    "SELECT url, key, hash, depth, source, leases, tries, lastmod, "
+    "SELECT id, url, key, hash, depth, source, leases, tries, lastmod, "
     "(SELECT url FROM urls AS parents WHERE parents.id = urls.found_on) FROM urls WHERE id = ?"
 )
 # Pages that one look-up names.
@@ -85,6 +85,7 @@ class Frontier(Entry):
         self.suspects: set[int] = set()
         self.given_up: list[str] = []
         self._parked: list[tuple[float, int, int]] = []
+        self._candidate: tuple[Any, ...] = (None,)
 
     def recover(self) -> list[str]:
         """Free the leases of dead owners and parked URLs; return the addresses that were leased.
@@ -136,10 +137,8 @@ class Frontier(Entry):
         if host is None or host.head is None:
             return None
         page_id = host.head.id
-        url: str = self._connection.execute(
-            "SELECT url FROM urls WHERE id = ?", (page_id,)
-        ).fetchone()[0]
-        return host, url, page_id
+        self._candidate = self._connection.execute(_ROW, (page_id,)).fetchone()
+        return host, self._candidate[1], page_id
 
     def lease(self, host: HostQueue, *, seconds: float) -> Lease:
         """Lease a host's best URL for some seconds; the attempt is counted here, in advance."""
@@ -147,9 +146,10 @@ class Frontier(Entry):
         if head is None:
             raise RuntimeError(f"{host.name} has nothing to lease")
         execute = self._connection.execute
-        url, key, hashed, depth, source, leases, tries, lastmod, found_on = execute(
-            _ROW, (head.id,)
-        ).fetchone()
+        row, self._candidate = self._candidate, (None,)
+        if row[0] != head.id:
+            row = execute(_ROW, (head.id,)).fetchone()
+        _, url, key, hashed, depth, source, leases, tries, lastmod, found_on = row
         token = self.leases.open(head.id, seconds=seconds)
         execute(
             "UPDATE urls SET state = 1, urgent = 0, leases = leases + 1 WHERE id = ?", (head.id,)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import compress
 from crawlkit.crawling.records import Record, extract_records
+from crawlkit.crawling.schema import to_json
 from crawlkit.web.date_marks import has_date_marks
 from crawlkit.web.fetch import is_retryable
 from crawlkit.web.fingerprint import body_hash, clean_text
@@ -117,8 +117,8 @@ def digest(
     result = PageResult(lease, response, started, outcome)
     result.page = transport_facts(lease, response)
     if keep_body and response.status is not None:
-        result.headers = json.dumps(
-            [[name, clean_text(value)] for name, value in response.headers.pairs]
+        result.headers = to_json(
+            [(name, clean_text(value)) for name, value in response.headers.pairs]
         )
     if response.location is not None:
         _take_redirect(result, resolver)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
-from crawlkit.crawling.meta import save_meta
+from crawlkit.crawling.meta import save_text
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.records import upsert_records
 from crawlkit.crawling.results import FOLLOWED, Event, PageResult
@@ -69,7 +69,7 @@ class Counters:
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the totals, inside the caller's transaction."""
-        save_meta(connection, "counters", {name: getattr(self, name) for name in self.__slots__})
+        save_text(connection, "counters", to_json(self))
 
 
 class ResultWriter:
