@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from crawlkit.crawling.hosts import HostQueue
 
 __all__ = ["Lease", "LeaseBook"]
+
+# What `secrets` draws from; that module would load OpenSSL's HMAC as well.
+_draws = random.SystemRandom()
 
 
 @dataclass(slots=True)
@@ -49,7 +52,7 @@ class LeaseBook:
 
     def open(self, page_id: int, *, seconds: float) -> int:
         """Write a lease for some seconds; return its token."""
-        token = secrets.randbits(62)
+        token = _draws.getrandbits(62)
         self._connection.execute(
             "INSERT OR REPLACE INTO leases (url_id, token, expires_at) VALUES (?, ?, ?)",
             (page_id, token, time.time() + seconds),
