@@ -28,6 +28,8 @@ def authority_of(url: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
+    """The robots.txt of one authority, and until when it counts."""
+
     rules: RobotsRules
     reachable: bool
     expires_at: float
