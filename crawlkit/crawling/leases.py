@@ -19,7 +19,7 @@ __all__ = ["Lease", "LeaseBook"]
 _draws = random.SystemRandom()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Lease:
     """A URL in the hands of a worker; ``token`` proves it when the result comes back."""
 
