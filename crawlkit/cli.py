@@ -244,13 +244,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _crawl(options: argparse.Namespace) -> int:
-    from crawlkit.crawling.api import crawl
-    from crawlkit.crawling.memory import load_arrow_alone, share_one_arena
-    from crawlkit.crawling.settings import Limits
-    from crawlkit.web.fetch import Http
+    from crawlkit.crawling.memory import load_arrow_alone, loaded_for_good, share_one_arena
 
     share_one_arena()
-    load_arrow_alone()
+    with loaded_for_good():
+        load_arrow_alone()
+        from crawlkit.crawling.api import crawl
+        from crawlkit.crawling.settings import Limits
+        from crawlkit.web.fetch import Http
     scope = options.scope if options.scope in ("host", "site", "any") else options.scope.split(",")
     result = crawl(
         options.url,

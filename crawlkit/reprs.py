@@ -7,7 +7,6 @@ colors from the page around it, so that it reads in a light and in a dark theme.
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -89,7 +88,9 @@ def escape(value: object, *, longest: int | None = _LONGEST) -> str:
     >>> escape("<img src=x onerror='alert(1)'>")
     '&lt;img src=x onerror=&#x27;alert(1)&#x27;&gt;'
     """
-    return html.escape(plain_text(value, longest=longest), quote=True)
+    from html import escape as escape_markup  # with every named character of HTML: on first use
+
+    return escape_markup(plain_text(value, longest=longest), quote=True)
 
 
 def link_html(url: object) -> str:
@@ -102,7 +103,7 @@ def link_html(url: object) -> str:
     """
     if not isinstance(url, str) or not re.match(r"https?://", url, re.I) or _UNSAFE.search(url):
         return escape(url)
-    target = html.escape(url, quote=True)
+    target = escape(url, longest=None)
     return f'<a href="{target}" target="_blank" rel="noopener noreferrer">{escape(url)}</a>'
 
 

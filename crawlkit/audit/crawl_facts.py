@@ -37,7 +37,7 @@ _SHORT_TEXT = 25
 """Words below which a text alone does not tell pages apart: the title must be the same, too."""
 
 
-@dataclass
+@dataclass(eq=False)
 class CrawlFacts:
     """URLs by position, in order of discovery, and what is known of each.
 

@@ -17,7 +17,7 @@ FEWEST_COPIES = 20
 """Pages that speak against a region before any test is taken."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Suspect:
     """A region under examination; what is expensive is computed once.
 

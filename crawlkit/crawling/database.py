@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -296,6 +294,9 @@ def _connect_reader(path: Path, cleanup: contextlib.ExitStack) -> sqlite3.Connec
         return _reader(f"{path.resolve().as_uri()}?mode=ro")
     if not path.with_name(path.name + "-wal").exists():
         return _reader(f"{path.resolve().as_uri()}?mode=ro&immutable=1")
+    import shutil
+    import tempfile
+
     copy = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="crawlkit-")))
     for suffix in ("", "-wal"):
         shutil.copyfile(path.with_name(path.name + suffix), copy / (path.name + suffix))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Lease", "LeaseBook"]
 
+# What `secrets` draws from; that module would load OpenSSL's HMAC as well.
+_draws = random.SystemRandom()
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class Lease:
     """A URL in the hands of a worker; ``token`` proves it when the result comes back."""
 
@@ -49,7 +52,7 @@ class LeaseBook:
 
     def open(self, page_id: int, *, seconds: float) -> int:
         """Write a lease for some seconds; return its token."""
-        token = secrets.randbits(62)
+        token = _draws.getrandbits(62)
         self._connection.execute(
             "INSERT OR REPLACE INTO leases (url_id, token, expires_at) VALUES (?, ?, ?)",
             (page_id, token, time.time() + seconds),

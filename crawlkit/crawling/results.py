@@ -34,7 +34,7 @@ _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _MISLABELED = ("", "text/plain", "application/octet-stream", "application/xml", "text/xml")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Event:
     """A row of ``events``, before it has a time."""
 
@@ -44,7 +44,7 @@ class Event:
     detail: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PageResult:
     """What came of a lease; the engine writes it in one transaction.
 

@@ -26,8 +26,10 @@ def authority_of(url: str) -> str:
     return url[: url.index("/", len("https://"))]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _Entry:
+    """The robots.txt of one authority, and until when it counts."""
+
     rules: RobotsRules
     reachable: bool
     expires_at: float

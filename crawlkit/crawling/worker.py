@@ -31,7 +31,7 @@ __all__ = ["RobotsResult", "RobotsTask", "Worker"]
 _LARGE_BODY = 262_144
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RobotsTask:
     """Ask for the robots.txt of an authority."""
 
@@ -40,7 +40,7 @@ class RobotsTask:
     byte_budget: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RobotsResult:
     """What came of asking for a robots.txt."""
 

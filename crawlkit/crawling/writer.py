@@ -47,7 +47,7 @@ _NOT_ASKED = frozenset(("interrupted", "redirect_loop", "too_many_redirects"))
 HOST_GIVES_UP = 10
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Counters:
     """Running totals of a crawl, saved with every commit."""
 

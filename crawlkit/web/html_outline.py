@@ -35,15 +35,8 @@ from crawlkit.web.html_elements import (
     SPECIAL,
     TABLE,
 )
-from crawlkit.web.html_markup import (
-    ATTRIBUTE,
-    GROUPS,
-    LONG_TAG,
-    PLAIN_NAMES,
-    TAG,
-    TOKEN,
-    raw_text_end,
-)
+from crawlkit.web.html_markup import ATTRIBUTE, LONG_TAG, TAG, raw_text_end
+from crawlkit.web.html_tokens import GROUPS, PLAIN_NAMES, TOKEN
 
 __all__ = ["MAX_NESTING", "Cut", "outline_cut"]
 
