@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hostile_answers import BROKEN, ODD, PAGE, Broken, Odd
-from hostile_server import CLOSE, RESET, SILENCE, HostileServer, Pause, Step, answer
-from test_fetch_security import certificate, tls_context
+from hostile_server import CLOSE, RESET, SILENCE, HostileServer, Pause, Step, answer, certificate
+from test_fetch_security import tls_context
 
 from crawlkit.web.fetch import Fetcher, Http
 

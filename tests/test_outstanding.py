@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from crawls import crawl, serve, star
 from hostile_server import CLOSE, HostileServer, Pause, answer
 
 import crawlkit as ck
-from crawlkit.crawling import worker
+from crawlkit.crawling import engine, worker
 from crawlkit.web.fetch import Fetcher
 
 if TYPE_CHECKING:
@@ -96,3 +97,29 @@ def test_what_an_errand_raises_ends_the_crawl(
         # robots.txt would leave an open connection
         crawl(site.url + "t/", tmp_path / "c", workers=2, obey_robots=False)
     assert threads_of_errands() == set()
+
+
+def test_an_interrupt_before_the_engine_could_end_leaves_no_thread_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+
+    def run(self: engine.Engine, on_tick: object = None) -> str:
+        """Go as far as a second Ctrl-C lets the engine, which then has ended nothing."""
+        self._thread.start()
+        while not self.counters.fetches:
+            time.sleep(0.001)
+        taken.append("run")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine.Engine, "run", run)
+    with serve(star(200, wait=0.02)) as site:
+        found = crawl(site.url + "t/", tmp_path / "c", workers=4)
+        assert taken == ["run"]
+        assert not any(each.name == "crawlkit-crawl" for each in threading.enumerate())
+        asked = len(site.requests)
+        time.sleep(0.2)
+        assert len(site.requests) == asked
+    assert found.stop_reason == "interrupted"
+    assert not found.finished
+    assert len(found.fetches) == asked
