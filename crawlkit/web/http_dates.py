@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 __all__ = ["http_time"]
 
@@ -11,6 +12,7 @@ __all__ = ["http_time"]
 _LONGEST = 64
 
 
+@lru_cache(maxsize=1_024)  # the pages of a site were often written at one time
 def http_time(value: str | None) -> float | None:
     """Return an HTTP date (RFC 9110, 5.6.7, in any of its three forms) as a time.
 
