@@ -71,7 +71,7 @@ def test_the_fast_way_is_exact_on_every_pair_of_nasty_pieces() -> None:
 
 
 LABELS = ["a", "h1", "A", "é", "1", "0x7f", "xn--a", "xn--mnchen-3ya", "-", "a-", "", "a_b", "%61"]
-TAILS = ["", "/", "/a?b=1&utm_source=x", "/.", "/a/../b", "/%7ea", "/a b", "/?", "\\a", ":80/", "?a"]
+TAILS = ["", "/", "/a?b=1&utm_source=x", "/.", "/a/../b", "/%7ea", "/a b", "/?", "\\a", ":80/"]
 
 
 @given(
