@@ -63,7 +63,7 @@ def elements(body: bytes) -> object:
 def elements_and_text(body: bytes) -> object:
     tree = LexborHTMLParser(body, options=1)
     found = PageElements(tree, 50_000, len(body))
-    main, around = split_text(tree, found.hidden, found.boilerplate)
+    main, around = split_text(tree, found.hidden, found.boilerplate, skip_blank=True)
     return found.links, count_words(main.encode() + around.encode())
 
 

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlkit.web.fingerprint import text_hash
 from crawlkit.web.html import DEFAULT_LINKS_PER_PAGE, Link, parse_page
-from crawlkit.web.html_text import split_text
+from crawlkit.web.html_text import count_words, readable, split_text
 
 URL = "https://example.com/a/page.html"
 
@@ -475,6 +475,21 @@ def test_reading_the_text_leaves_the_tree_as_it_was(markup, tail):
     main, around = split_text(tree, hidden, boilerplate)
     assert tree.html == before
     assert (main + around).count("t") == tree.body.text().count("t")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", " b", ".", "-", "\n", " ", "\xa0", "&#11;", "<b>", "</b>", "<p>"]),
+        max_size=20,
+    )
+)
+def test_blank_text_is_left_out_only_where_nothing_depends_on_it(parts):
+    markup = "".join(parts)
+    whole, _ = split_text(LexborHTMLParser(markup), [], [])
+    page = parse(markup)
+    assert page.words == count_words(whole.replace("\xa0", " ").encode())
+    assert page.text_hash == text_hash(whole if page.words else "")
+    assert page.main_text == readable(whole if page.words else "")
 
 
 def test_extractors_see_the_whole_tree():

@@ -95,6 +95,7 @@ def test_formatting_that_would_be_opened_again_and_again_is_found():
     fonts = b"<p>" + b"".join(b"<font a=%d>" % number for number in range(400))
     assert safe_length(fonts + b"<p>x" * 20_000).reason == "nesting"
     assert safe_length(b"<p>" + b"<font a=1>" * 300 + b"<p>x" * 20_000) is None
+    assert safe_length(fonts.upper() + b"<p>x" * 20_000).reason == "nesting"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_space_in_front_of_a_fragment_belongs_to_the_path() -> None:
 @example(["#x", "", "#", "?", "a#b", "a", " #x", "\t#", "#\ud800"], ["http://h/a?b"], UrlRules())
 @example(["a:b", "/a:b", "a:b", "../a:b", "b", "/a/b"], ["http://h/a/b", "http://h/x"], UrlRules())
 @example(
-    ["../" * 9 + "a", "..", "../", "../..", "../.a", "..//a", ".../a"],
+    ["../" * 9 + "a", "..", "../", "../..", "../.a", "..//a", ".../a", "./a", "./", ".//a", "./.."],
     ["http://h/a/b/c"],
     UrlRules(),
 )
@@ -68,6 +68,24 @@ def test_the_fast_way_is_exact_on_every_pair_of_nasty_pieces() -> None:
             for second in PIECES:
                 for href in (first + second, "x" + first + second):
                     assert resolve(href) == resolver.resolve(href, base), (href, base)
+
+
+LABELS = ["a", "h1", "A", "é", "1", "0x7f", "xn--a", "xn--mnchen-3ya", "-", "a-", "", "a_b", "%61"]
+TAILS = ["", "/", "/a?b=1&utm_source=x", "/.", "/a/../b", "/%7ea", "/a b", "/?", "\\a", ":80/"]
+
+
+@given(
+    st.sampled_from(["http://", "https://", "HTTP://", "http:/", "http:", "//"]),
+    st.lists(st.sampled_from(LABELS) | st.text("a0-x", max_size=3), min_size=1, max_size=4),
+    st.sampled_from(TAILS),
+)
+@settings(max_examples=500, deadline=None)
+def test_the_fast_way_takes_only_names_of_hosts_as_they_are(
+    scheme: str, labels: list[str], tail: str
+) -> None:
+    href = scheme + ".".join(labels) + tail
+    for base in ("http://h/a/b", "https://h1.a/"):
+        assert LinkResolver().for_page(base)(href) == LinkResolver().resolve(href, base), href
 
 
 def test_addresses_hold_address_key_and_host() -> None:

@@ -94,6 +94,7 @@ class Page:
     """
 
     __slots__ = (
+        "_boilerplate",
         "_hidden",
         "_main",
         "_source",
@@ -143,6 +144,7 @@ class Page:
         self._main = b""
         self._tree: LexborHTMLParser | None = None
         self._hidden: list[LexborNode] = []
+        self._boilerplate: list[LexborNode] = []
 
     def __repr__(self) -> str:
         problem = f", error={self.error!r}" if self.error else ""
@@ -162,9 +164,12 @@ class Page:
     def main_text(self) -> str:
         """The visible text outside of ``nav``, ``header``, ``footer`` and ``aside``, on one line.
 
-        Of a page that has no text outside of them, all visible text.
+        Of a page that has no text outside of them, all visible text; made when asked for.
         """
-        return readable(self._main.decode("utf-8"))
+        if self._tree is None:
+            return ""
+        main, around = map(_utf8, split_text(self._tree, self._hidden, self._boilerplate))
+        return readable((main if count_words(main) else around).decode("utf-8"))
 
     @property
     def text_hash(self) -> str:
@@ -302,12 +307,13 @@ def _parse(page: Page, facts: HeadFacts, links_per_page: int | None) -> None:
         tree = LexborHTMLParser(page._source, options=_OPTIONS)
         elements = PageElements(tree, limit, len(page._source))
         facts.read_head(tree, elements)
-        main, around = split_text(tree, elements.hidden, elements.boilerplate)
+        main, around = split_text(tree, elements.hidden, elements.boilerplate, skip_blank=True)
     except (SelectolaxError, RuntimeError, ValueError, MemoryError):
         page.error = "unparsable"
         return
     page._tree = tree
     page._hidden = elements.hidden
+    page._boilerplate = elements.boilerplate
     main_utf8, around_utf8 = _utf8(main), _utf8(around)
     main_words = count_words(main_utf8)
     page.words = main_words + count_words(around_utf8)

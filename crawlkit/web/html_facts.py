@@ -186,7 +186,10 @@ class HeadFacts:
 
     def read_head(self, tree: LexborHTMLParser, elements: PageElements) -> None:
         """Take in the elements of the head."""
-        for node in _head_elements(tree):
+        head = tree.head
+        # Those of the head, and those that a noscript has driven out of it.
+        nodes = [] if head is None else [*head.iter(), *_driven_out(head, tree.body)]
+        for node in nodes:
             tag = node.tag_id
             if tag == _META:
                 self._meta(node)
@@ -262,13 +265,6 @@ def _absolute(base: str, href: str) -> str:
     if href[:8].lower().startswith(("https://", "http://")):
         return href  # alternates come by the dozen, and nearly all are written out
     return resolve(base, href) or href
-
-
-def _head_elements(tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """Yield the elements of the head, also those that a ``noscript`` has driven out of it."""
-    if tree.head is not None:
-        yield from tree.head.iter()
-        yield from _driven_out(tree.head, tree.body)
 
 
 def _driven_out(head: LexborNode | None, body: LexborNode | None) -> Iterator[LexborNode]:

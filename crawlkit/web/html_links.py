@@ -8,6 +8,7 @@ the ends of each run are traced to their ancestors.
 from __future__ import annotations
 
 import re
+import threading
 from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -138,6 +139,16 @@ _KNOWN_LENGTH = 100
 _PAGINATION = frozenset({"next", "prev", "previous"})
 
 
+class _Finder(threading.local):
+    """What finds elements: one for each thread, since each page's own takes time to be made."""
+
+    def __init__(self) -> None:
+        self.find = LexborHTMLParser("").selector.find
+
+
+_FINDER = _Finder()
+
+
 class PageElements:
     """What one pass over a parsed page finds, in document order.
 
@@ -199,15 +210,17 @@ class PageElements:
         self.boilerplate: list[LexborNode] = []
         root = tree.root
         if root is not None:
-            self._read(root.css(_QUERY), size)
+            find = _FINDER.find
+            self._read(find(_QUERY, root), size)
             if tree.body is None:
-                self._read(root.css(_FRAMES), size)
+                self._read(find(_FRAMES, root), size)
         self.links = self._links()
         self._nodes.clear()
 
     def _read(self, nodes: list[LexborNode], size: int) -> None:
         """Take in the elements that the query found."""
         hrefs, texts, kept, known = self._hrefs, self._texts, self._nodes, _KNOWN_TEXTS
+        limit = self._limit
         # Anchors can be nested by tricks, and each would hold the text of those inside it.
         self._text_left = 4 * size + 100_000
         for node in nodes:
@@ -221,7 +234,7 @@ class PageElements:
             ):
                 continue
             position = len(hrefs)
-            if position >= self._limit:
+            if position >= limit:
                 self.skipped += 1
                 continue
             rel = attributes.get("rel")
@@ -238,19 +251,17 @@ class PageElements:
     def _shown_text(self, node: LexborNode, text: str | None) -> str | None:
         """Return what a reader sees of an anchor; `text` if it holds that and nothing else."""
         if text is not None:
-            shown = collapse(text, MAX_LINK_TEXT)
-            if shown is not None and len(text) <= _KNOWN_LENGTH:
-                if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
-                    _KNOWN_TEXTS.clear()
-                _KNOWN_TEXTS[text] = shown
-            return shown
+            return _collapse_known(text)
         if self._text_left < 0:
             return None
-        text = node.text(separator=_FRAGMENT)
+        text = node.text(True, _FRAGMENT)  # noqa: FBT003 - keywords go the slow way
         self._text_left -= len(text)
-        if _TOUCHING.search(text) is not None and node.css_first(_BLOCKS) is None:
-            text = text.replace(_FRAGMENT, "")  # one word, partly in bold
-        shown = collapse(text, MAX_LINK_TEXT)
+        if _FRAGMENT not in text:
+            shown = _KNOWN_TEXTS.get(text) or _collapse_known(text)
+        else:
+            if _TOUCHING.search(text) is not None and node.css_first(_BLOCKS) is None:
+                text = text.replace(_FRAGMENT, "")  # one word, partly in bold
+            shown = collapse(text, MAX_LINK_TEXT)
         if shown is None:
             image = node.css_first("img[alt]")
             return collapse(image.attributes["alt"] or "", MAX_LINK_TEXT) if image else None
@@ -364,6 +375,16 @@ class PageElements:
         for number in passed:
             nearest[number] = landmark
         return landmark
+
+
+def _collapse_known(text: str) -> str | None:
+    """Return what is shown of a text, and remember it."""
+    shown = collapse(text, MAX_LINK_TEXT)
+    if shown is not None and len(text) <= _KNOWN_LENGTH:
+        if len(_KNOWN_TEXTS) >= _KNOWN_COUNT:
+            _KNOWN_TEXTS.clear()
+        _KNOWN_TEXTS[text] = shown
+    return shown
 
 
 def _link_kind(tokens: frozenset[str]) -> str | None:

@@ -73,7 +73,11 @@ def collapse(text: str, limit: int) -> str | None:
 
 
 def split_text(
-    tree: LexborHTMLParser, hidden: list[LexborNode], boilerplate: list[LexborNode]
+    tree: LexborHTMLParser,
+    hidden: list[LexborNode],
+    boilerplate: list[LexborNode],
+    *,
+    skip_blank: bool = False,
 ) -> tuple[str, str]:
     """Return the text outside of the landmarks of a page, and the text inside them.
 
@@ -85,6 +89,9 @@ def split_text(
         Elements whose text nobody sees, in document order.
     boilerplate
         Landmarks that are not the main text, in document order.
+    skip_blank
+        Leave out text nodes of whitespace alone, a third of all: quicker, and the same to
+        `count_words` and to hashes. Only `readable` may put a space before punctuation by them.
 
     Returns
     -------
@@ -97,8 +104,9 @@ def split_text(
         return "", ""
     removed = _take_out([*hidden, *boilerplate])
     try:
-        around = _FRAGMENT.join([node.text(separator=_FRAGMENT) for node in boilerplate])
-        return body.text(separator=_FRAGMENT), around
+        # Keywords go the slow way: deep, separator, strip, skip_empty.
+        texts = [node.text(True, _FRAGMENT, False, skip_blank) for node in boilerplate]  # noqa: FBT003
+        return body.text(True, _FRAGMENT, False, skip_blank), _FRAGMENT.join(texts)  # noqa: FBT003
     finally:
         _put_back(removed)
 

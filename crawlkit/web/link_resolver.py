@@ -25,11 +25,14 @@ __all__ = ["Address", "LinkResolver"]
 # segments: safe characters, and escapes in upper case that stand for no unreserved character. The
 # apostrophe is encoded in a query and not in a path.
 _ESCAPE = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[B-DF])"
-_PLAIN_TAIL = re.compile(
+_TAIL = (
     rf"/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]++|{_ESCAPE})*+"
     rf"(?:\?(?:[A-Za-z0-9\-._~!$&()*+,;=:@/?]++|{_ESCAPE})++)?"
 )
-_ABSOLUTE = re.compile(r"https?://")
+_PLAIN_TAIL = re.compile(_TAIL)
+# The same with a host in front that can only be a name, in small letters and not in punycode: the
+# last label of a number has a digit.
+_PLAIN_URL = re.compile(rf"https?://((?:(?!xn--)[a-z0-9-]++\.)+(?!xn--)[a-z]++){_TAIL}")
 _LONGEST_KEPT = 2_048
 _Answer = TypeVar("_Answer")
 
@@ -170,6 +173,10 @@ class LinkResolver:
         """Resolve a link to which the page does not matter; remembers how it was written."""
         found = self._known.get(href) or self._spelled.get(href)
         if found is None:
+            if len(href) <= MAX_URL_LENGTH and "/." not in href:
+                plain = _PLAIN_URL.fullmatch(href)
+                if plain:
+                    return self.address_of(href, plain[1])
             found = self.resolve(href)
             self._spelled.keep(href, found)
         return found
@@ -178,7 +185,7 @@ class LinkResolver:
 class _PageLinks(dict[str, "Address | Refusal"]):
     """The links of one page: a dictionary that resolves what it does not hold."""
 
-    __slots__ = ("_base", "_folders", "_host", "_known", "_origin", "_resolver")
+    __slots__ = ("_base", "_folders", "_host", "_known", "_origin", "_resolver", "_root")
 
     def __init__(self, resolver: LinkResolver, base: str, page: Address) -> None:
         super().__init__()
@@ -189,8 +196,9 @@ class _PageLinks(dict[str, "Address | Refusal"]):
         self._base = base
         self._host = page.host
         self._origin = path[:root]
-        # The page's folder and, as far as links have asked for them, the folders above it.
-        self._folders = [path[: path.rindex("/") + 1]]
+        self._root = path[: root + 1]
+        # The page's folder, and by "../../" and its like, as links begin with it, those above.
+        self._folders = {"./": path[: path.rindex("/") + 1]}
         self[""] = page
 
     def __missing__(self, href: str) -> Address | Refusal:
@@ -210,18 +218,20 @@ class _PageLinks(dict[str, "Address | Refusal"]):
         if first == "/":
             url = "" if href[1:2] == "/" else self._origin + href
         elif first == ".":
-            url = self._from_above(href)
+            cut = href.rfind("./") + 2
+            folder = self._folders.get(href[:cut]) or self._folder_above(href[:cut])
+            url = folder and folder + href[cut:]
         elif ":" in href:
-            if _ABSOLUTE.match(href):
-                if not href.startswith(self._origin + "/"):
-                    return self._resolver._resolve_absolute(href)
+            if href.startswith(self._root):
                 url = href
+            elif href.startswith(("http://", "https://")):
+                return self._resolver._resolve_absolute(href)
             else:
                 url = ""
         elif first == "?":
             url = ""
         else:
-            url = self._folders[0] + href
+            url = self._folders["./"] + href
         if url and len(href) <= MAX_URL_LENGTH:
             found = self._known.get(url)
             if found is not None:
@@ -234,15 +244,16 @@ class _PageLinks(dict[str, "Address | Refusal"]):
                 return self._resolver.address_of(url, self._host)
         return self._resolver.resolve(href, self._base)
 
-    def _from_above(self, href: str) -> str:
-        """Join a link that begins with ``../``; an empty string means: parse it."""
-        up = 0
-        while href.startswith("../", 3 * up):
-            up += 1
-        folders = self._folders
-        while len(folders) <= up:
-            below = folders[-1]
-            above = below[: below.rindex("/", 0, -1) + 1]
-            # The root has nothing above it; its last "/" but one is that of "https://".
-            folders.append(above if len(above) > len(self._origin) else below)
-        return folders[up] + href[3 * up :] if up else ""
+    def _folder_above(self, steps: str) -> str:
+        """Return the folder that ``../../`` leads to; an empty string means: parse the link."""
+        folder = self._folders["./"]
+        count = len(steps) // 3
+        if steps != "../" * count:
+            return ""
+        for _ in range(count):
+            above = folder[: folder.rindex("/", 0, -1) + 1]
+            if len(above) < len(self._root):  # the root has nothing above it
+                break
+            folder = above
+        self._folders[steps] = folder
+        return folder
