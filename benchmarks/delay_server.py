@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_with_delay"]
 
+# The event loop rounds its waits up to whole milliseconds, so it is half of one late on average.
+ROUNDED_UP = 0.0005
 NOT_FOUND = b"<!doctype html><title>404 Not Found</title><h1>404 Not Found</h1>"
 
 
@@ -74,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._received += data
         while (end := self._received.find(b"\r\n\r\n")) >= 0:
             head, self._received = self._received[:end], self._received[end + 4 :]
-            self._loop.call_later(self._delay, self._answer, head, time.time())
+            self._loop.call_later(self._delay - ROUNDED_UP, self._answer, head, time.time())
 
     def _answer(self, head: bytes, start: float) -> None:
         if self._transport.is_closing():

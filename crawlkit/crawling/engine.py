@@ -51,9 +51,8 @@ __all__ = ["Engine"]
 # that waits for the requests that are out, whose answers would seem slow.
 _SEGMENT_RESULTS = 2_000
 _SEGMENT_SECONDS = 0.3
-# How long pages that have arrived are digested before the results are written: a commit costs as
-# much as some of that, and the sooner it comes the sooner their places are taken again.
-_TURN_SECONDS = 0.002
+# How long pages that wait are digested at most before the results are written.
+_TURN_SECONDS = 0.005
 # How long the crawl's thread sleeps at most.
 _WATCH_SECONDS = 0.5
 # A stopped crawl lets requests in flight come home, cuts off those that take longer, and waits so
@@ -256,9 +255,14 @@ class Engine:
             self._fail(error)
 
     def _digest(self) -> None:
-        """Make results of what has arrived, for some moments."""
+        """Make results of what has arrived.
+
+        Where servers are waited for, of one answer: the sooner it is written, the sooner its place
+        is taken again. Where most answers wait for us, of several, which then share a commit.
+        """
+        waiting = len(self._arrived)
         until = time.monotonic() + _TURN_SECONDS
-        while self._arrived:
+        for _ in range(waiting if 2 * waiting > self._working else min(1, waiting)):
             request, brought = self._arrived.popleft()
             if isinstance(brought, Response):
                 brought = self._worker.digest(cast("Lease", request.task), brought)
