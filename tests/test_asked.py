@@ -105,7 +105,15 @@ def test_without_an_idle_connection_nothing_is_sent(
     server: HostileServer, fetcher: Fetcher
 ) -> None:
     assert fetcher.begin(server.on("/", OK)) is None
-    assert fetcher.begin("http://") is None
+    for bad in (
+        "http://",
+        "http://a b/",
+        "http://127.0.0.1:99999999/",
+        "http://a:b/",
+        "ftp://127.0.0.1/",
+        "",
+    ):
+        assert fetcher.begin(bad) is None
     assert server.seen == []
 
 

@@ -175,10 +175,10 @@ def test_nothing_is_written_after_a_commit_that_failed(
     commits = 0
 
     @contextlib.contextmanager
-    def failing(connection: sqlite3.Connection) -> Iterator[None]:
+    def failing(connection: sqlite3.Connection, **options: Any) -> Iterator[None]:
         nonlocal commits
         commits += 1
-        with transaction(connection):
+        with transaction(connection, **options):
             yield
             if commits == 20:  # the disk is full for this one moment
                 raise sqlite3.OperationalError("database or disk is full")

@@ -16,7 +16,7 @@ from crawlkit.crawling.faults import point
 from crawlkit.errors import FolderUnusable, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "DATABASE_NAME",
@@ -219,6 +219,8 @@ class transaction:  # noqa: N801 - used like a function
     ----------
     connection
         The writing connection.
+    on_failure
+        Called with what has failed, after the rollback.
 
     Raises
     ------
@@ -226,10 +228,16 @@ class transaction:  # noqa: N801 - used like a function
         The disk is full or refuses the write.
     """
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "_on_failure")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        *,
+        on_failure: Callable[[BaseException], None] | None = None,
+    ) -> None:
         self._connection = connection
+        self._on_failure = on_failure
 
     def __enter__(self) -> None:
         try:
@@ -252,14 +260,21 @@ class transaction:  # noqa: N801 - used like a function
             raise
 
     def _roll_back(self, error: BaseException) -> None:
-        # SQLITE_FULL has rolled back by itself; a second ROLLBACK would hide the cause.
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        if isinstance(error, sqlite3.OperationalError):
-            raise StorageFailed(
-                f"the crawl folder cannot be written: {error}. Everything committed before is "
-                f"safe; free some space and run the same call again."
-            ) from error
+        try:
+            # SQLITE_FULL has rolled back by itself; a second ROLLBACK would hide the cause.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise StorageFailed(
+                    f"the crawl folder cannot be written: {error}. Everything committed before is "
+                    f"safe; free some space and run the same call again."
+                ) from error
+        except BaseException as failed:
+            error = failed
+            raise
+        finally:
+            if self._on_failure is not None:
+                self._on_failure(error)
 
 
 @contextlib.contextmanager

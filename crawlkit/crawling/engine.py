@@ -9,7 +9,6 @@ threads, see :mod:`crawlkit.crawling.outstanding`; they bring results and never 
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
 import time
@@ -34,7 +33,7 @@ from crawlkit.web.spare_memory import return_spare_memory
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from crawlkit.crawling.frontier import Frontier
@@ -316,19 +315,16 @@ class Engine:
 
     # -- the turn --------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Run a block in a transaction, the last one if it fails.
+    def _transaction(self) -> transaction:
+        """Return a transaction that is the last one if it fails.
 
-        Memory then knows more than the disk, so no other worker may write on that ground.
+        Memory then knows more than the disk, so nobody may write on that ground.
         """
-        try:
-            with transaction(self._connection):
-                yield
-        except BaseException as error:
-            self._closed = True
-            self._fail(error)
-            raise
+        return transaction(self._connection, on_failure=self._commit_failed)
+
+    def _commit_failed(self, error: BaseException) -> None:
+        self._closed = True
+        self._fail(error)
 
     def _drain(self) -> list[PageResult | RobotsResult | None]:
         results: list[PageResult | RobotsResult | None] = []

@@ -11,10 +11,11 @@ once more on a fresh one (RFC 9110 9.2.2), and flagged.
 from __future__ import annotations
 
 import functools
+import re
 import time
 from typing import TYPE_CHECKING, Self
 
-from crawlkit.errors import BadSetting, BadURL
+from crawlkit.errors import BadSetting
 from crawlkit.web.asked import Asked
 from crawlkit.web.bodies import OFFERED
 from crawlkit.web.connections import Connections, Origin
@@ -46,6 +47,8 @@ __all__ = [
     "is_retryable",
 ]
 
+# What may go on the wire without a closer look; nothing else is an address.
+_ADDRESS = re.compile(r"https?://(?:[a-z0-9.\-_]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?/[!-~]*")
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
@@ -146,12 +149,14 @@ class Fetcher:
 
         return exchange.settle(run)
 
-    def begin(self, url: str, *, body_limit: int | None = None) -> Asked | None:
+    def begin(self, address: str, *, body_limit: int | None = None) -> Asked | None:
         """Send one GET request if that takes no waiting, and do not wait for the answer.
 
         Parameters
         ----------
-        url, body_limit
+        address
+            A URL as `safe_url` makes it.
+        body_limit
             As for `fetch`.
 
         Returns
@@ -160,14 +165,10 @@ class Fetcher:
             The request on its way; None when there is no idle connection to the host, or more to
             do than to send a request. `fetch` is the way then.
         """
-        if self._credentials.in_use:
+        if self._credentials.in_use or not _ADDRESS.fullmatch(address):
             return None
-        exchange = self._exchange(url, body_limit)
-        try:
-            exchange.response.url = address = safe_url(url)
-            origin, start = self._start(address)
-        except (BadURL, ValueError):
-            return None  # fetch finds the reason
+        exchange = self._exchange(address, body_limit)
+        origin, start = self._start(address)
         if origin.proxy is not None or exchange.guard.is_over():
             return None
         connection = self._connections.take_idle(origin, exchange.guard)
