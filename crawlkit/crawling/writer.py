@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
+from crawlkit.crawling.buffer import pack_rows
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
 from crawlkit.crawling.meta import save_meta
 from crawlkit.crawling.ordering_history import as_seen
 from crawlkit.crawling.records import upsert_records
 from crawlkit.crawling.results import Event, OutLink, PageResult
-from crawlkit.crawling.schema import to_json
 from crawlkit.order.base import FoundPage
 from crawlkit.web.fetch import backoff_seconds
 from crawlkit.web.urls import url_hash
@@ -109,7 +109,7 @@ class ResultWriter:
         self._counters.buffered += 1
         self._connection.execute(
             "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
-            (self._counters.buffered, to_json(rows)),
+            (self._counters.buffered, pack_rows(rows)),
         )
 
     def event(self, event: Event) -> None:
