@@ -7,7 +7,10 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from crawlkit.crawling.buffer import buffer_to_arrow, pack_rows
 from crawlkit.crawling.database import open_for_writing, transaction
 from crawlkit.crawling.schema import COLUMNS, SEGMENTED, arrow_schema, empty_frame, to_json
 from crawlkit.crawling.segment_readers import read_table
@@ -160,3 +163,74 @@ def test_segments_of_an_earlier_release_lack_a_column_and_are_read(tmp_path, con
     frame = read_table(tmp_path, "pages")
     assert list(frame["links_not_http"].isna()) == [True, False]
     pd.testing.assert_series_equal(frame.dtypes, empty_frame("pages").dtypes)
+
+
+# Whatever could be taken for the end of a line, of a field, for a null or for a quote.
+_TEXT = st.text(st.sampled_from('ab,"\\\n\r\x00\x1e\x1f\u2028\u00e9'), max_size=3)
+_LINK = st.fixed_dictionaries(
+    {
+        "target": _TEXT.map("http://a.example/".__add__),
+        "href": _TEXT,
+        "region": st.sampled_from(["nav", "main", None]),
+        "text": st.none() | _TEXT,
+        "rel": st.none() | _TEXT,
+        "kind": st.sampled_from(["anchor", "redirect"]),
+        "internal": st.booleans(),
+        "new": st.booleans(),
+    }
+)
+
+
+def _columns(number: int, found: list[dict], first: int) -> dict:
+    columns = {
+        name: [link[name] for link in found] for name in COLUMNS["links"] if name in found[0]
+    }
+    position = list(range(first, first + len(found)))
+    return {"source": f"http://a.example/{number}", "position": position, **columns}
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(_LINK, min_size=1, max_size=4), st.sampled_from([0, 0, 0, 2])),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_links_come_out_of_the_buffer_as_they_went_in(pages):
+    written = [_columns(number, found, first) for number, (found, first) in enumerate(pages)]
+    rows = [pack_rows({"pages": [page(n)], "links": [one]}) for n, one in enumerate(written)]
+    tables = buffer_to_arrow([row.encode() for row in rows])
+    expected = [
+        {**{name: one[name][at] for name in one if name != "source"}, "source": one["source"]}
+        for one in written
+        for at in range(len(one["target"]))
+    ]
+    assert tables["links"].to_pylist() == expected
+    assert tables["links"].schema == arrow_schema("links")
+    assert tables["pages"]["seq"].to_pylist() == list(range(len(pages)))
+
+
+def test_plain_links_stand_in_lines_and_such_as_could_be_cut_wrongly_do_not():
+    plain, cut, lone = links(1, 3), links(1, 3), links(1, 3)
+    cut["href"][1] = "a\nb"
+    lone["text"][2] = "a\ud800b"
+    assert pack_rows({"links": [plain]}).count("\n") == 15
+    assert "\n" not in pack_rows({"links": [cut]})
+    assert "\n" not in pack_rows({"links": [lone]})
+    rows = [pack_rows({"links": [one]}).encode() for one in (plain, cut, lone)]
+    assert buffer_to_arrow(rows)["links"]["href"].to_pylist()[3:6] == ["0", "a\nb", "2"]
+
+
+def test_a_buffer_of_an_earlier_release_is_read_with_newer_rows_behind_it(tmp_path, connection):
+    add(connection, 1, links=links(1, 2))
+    with transaction(connection):
+        row = pack_rows({"links": [links(2, 3)]})
+        connection.execute("INSERT INTO buffer (seq, rows) VALUES (2, ?)", (row,))
+    waiting = read_table(tmp_path, "links")
+    flush_buffer(connection, tmp_path)
+    frame = read_table(tmp_path, "links")
+    pd.testing.assert_frame_equal(frame, waiting)
+    assert list(frame["position"]) == [0, 1, 0, 1, 2]
+    assert frame["rel"].isna().all()
+    assert list(frame["source"].str[-1]) == ["1", "1", "2", "2", "2"]

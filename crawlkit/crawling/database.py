@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 DATABASE_NAME = "crawl.sqlite"
-SCHEMA_VERSION = 1
+# 2: rows of the buffer may have lines behind their JSON, which releases before cannot read.
+SCHEMA_VERSION = 2
 
 # Everything that belongs to one result is written in one transaction:
 # - urls: the frontier and the seen-set; ``id`` is the order of discovery.
@@ -175,11 +176,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _add_what_is_missing(connection: sqlite3.Connection) -> None:
-    """Bring a folder of an earlier release up to date; the earlier release can still read it."""
+    """Bring a folder of an earlier release up to date."""
     connection.execute(_HISTORY)
     for table, column, kind in _LATER_COLUMNS:
         if not has_column(connection, table, column):
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
 def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:

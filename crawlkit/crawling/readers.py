@@ -73,7 +73,7 @@ def _url_batches(connection: sqlite3.Connection, columns: Sequence[str]) -> Iter
     # A folder of an earlier release that nobody has gone on with lacks the column.
     found_in = "urls.found_in" if has_column(connection, "urls", "found_in") else "NULL"
     parts = ", ".join(f"'{name}', {_URL_COLUMNS[name]}" for name in columns)
-    statement = f"SELECT json_object({parts}) {_URLS}".replace("{found_in}", found_in)
+    statement = f"SELECT CAST(json_object({parts}) AS BLOB) {_URLS}".replace("{found_in}", found_in)
     cursor = connection.execute(statement)
     # JSON has no times: they are whole microseconds on the way. Looked at as times again rather
     # than cast: casting loads Arrow's compute functions, and numpy with them.

@@ -7,6 +7,7 @@ that a running crawl need not load Arrow before it writes its first segment.
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -158,6 +159,7 @@ _PANDAS = {
 }
 
 
+@cache
 def arrow_schema(table: str) -> pa.Schema:
     """Return the Arrow schema of a table, with its version in the metadata."""
     import pyarrow as pa
@@ -187,12 +189,12 @@ def to_json(value: object) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-def read_json_rows(rows: Sequence[str], schema: pa.Schema) -> pa.Table:
+def read_json_rows(rows: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     """Return JSON objects, one a row, as an Arrow table of a schema."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    text = "\n".join(rows).encode()
+    text = b"\n".join(rows)
     return arrow_json.read_json(
         pa.BufferReader(text),
         # One block holds all rows: a row must not be cut in two.

@@ -140,14 +140,15 @@ def read_link_targets(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield from zip(*(table[name].to_pylist() for name in columns), strict=True)
 
 
-def _segments(folder: Path, table: str) -> tuple[list[str], list[str]]:
+def _segments(folder: Path, table: str) -> tuple[list[str], list[bytes]]:
     """Return the names of a table's segments, and the rows of all tables that wait for one."""
     with read_only(folder) as connection:
         listed = connection.execute(
             "SELECT name FROM segments WHERE tablename = ? ORDER BY first_seq", (table,)
         )
         names = [row[0] for row in listed]
-        waiting = [row[0] for row in connection.execute("SELECT rows FROM buffer ORDER BY seq")]
+        rows = connection.execute("SELECT CAST(rows AS BLOB) FROM buffer ORDER BY seq")
+        waiting = [row[0] for row in rows]
     return names, waiting
 
 

@@ -36,9 +36,9 @@ __all__ = [
     "flush_buffer",
 ]
 
-# Characters of results decoded at a time, rows of a row group, and rows of one in a compacted
+# Bytes of results decoded at a time, rows of a row group, and rows of one in a compacted
 # file: they bound the memory in use.
-_CHUNK = 250_000
+_CHUNK = 500_000
 _ROW_GROUP = 8_192
 _COMPACTED = 16_384
 
@@ -178,11 +178,11 @@ def flush_buffer(connection: sqlite3.Connection, folder: Path) -> int:
     return count
 
 
-def _chunks(connection: sqlite3.Connection, last: int) -> Iterator[list[str]]:
-    chunk: list[str] = []
+def _chunks(connection: sqlite3.Connection, last: int) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
     size = 0
     for (rows,) in connection.execute(
-        "SELECT rows FROM buffer WHERE seq <= ? ORDER BY seq", (last,)
+        "SELECT CAST(rows AS BLOB) FROM buffer WHERE seq <= ? ORDER BY seq", (last,)
     ):
         if chunk and size + len(rows) > _CHUNK:
             yield chunk

@@ -344,7 +344,7 @@ def _page_rows(source: Path, connection: sqlite3.Connection) -> Iterator[dict[st
         with pq.ParquetFile(source / name) as file:
             for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(_COLUMNS)):
                 yield from _plain_rows(pa.Table.from_batches([batch]))
-    waiting = connection.execute("SELECT rows FROM buffer ORDER BY seq")
+    waiting = connection.execute("SELECT CAST(rows AS BLOB) FROM buffer ORDER BY seq")
     while texts := waiting.fetchmany(_ROWS_AT_ONCE):
         pages = buffer_to_arrow([text for (text,) in texts]).get("pages")
         if pages is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from crawlkit.crawling.archive import save_response
+from crawlkit.crawling.buffer import pack_rows
 from crawlkit.crawling.frontier import DONE, FAILED, Found, Frontier
 from crawlkit.crawling.meta import save_text
 from crawlkit.crawling.ordering_history import as_seen
@@ -110,7 +111,7 @@ class ResultWriter:
         self._counters.buffered += 1
         self._connection.execute(
             "INSERT INTO buffer (seq, rows) VALUES (?, ?)",
-            (self._counters.buffered, to_json(rows)),
+            (self._counters.buffered, pack_rows(rows)),
         )
 
     def event(self, event: Event) -> None:
