@@ -61,6 +61,7 @@ _DATE = re.compile(
     r"(?<!\d)(?:(\d{4,6})[-_/.](0[1-9]|1[0-2])(?!\d{3})(?=\D|\d\d(?!\d)|\Z)"
     r"|(\d{4})(0[1-9]|1[0-2])(?:(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?)?(?!\d))"
 )
+_DIGIT = re.compile(r"\d")
 _PATH_PAGE = re.compile(r"(?:^|[/_.-])(?:page|seite|pagina|p|pg)[/_-]?(\d{1,9})(?=[/_.-]|\Z)")
 _CONTENT_HASH = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _LAST_NUMBER = re.compile(r"(\d{1,9})(?=\D*\Z)")
@@ -108,6 +109,8 @@ def date_in(parts: UrlParts) -> tuple[int, int] | None:
     >>> date_in(split_url("https://example.com/commit?h=85af76a36290412d662060fd9b1e1dac349591f"))
     """
     values = {name.lower(): value for name, value in parts.query}
+    if not values and not _DIGIT.search(parts.path):
+        return None
     year = next((values[name] for name in values if name in _YEARS), "")
     if year.isdecimal() and len(year) <= 6 and int(year) >= 1000:
         month = next((values[name] for name in values if name in _MONTHS), "")

@@ -148,9 +148,11 @@ def shape(segment: str) -> str:
     extension = _EXTENSION.search(segment)
     stem = segment[: extension.start()] if extension else segment
     ending = extension[0] if extension else ""
-    text = TOKEN.sub("{token}", stem)
-    text = _DATE.sub("{date}", text)
-    text = _NUMBER.sub("{number}", text)
+    text = stem
+    if _NUMBER.search(stem):  # tokens and dates have a digit, too
+        text = TOKEN.sub("{token}", stem)
+        text = _DATE.sub("{date}", text)
+        text = _NUMBER.sub("{number}", text)
     words = [word for word in _WORDS.findall(text) if word not in {"number", "date", "token"}]
     if len(words) >= _SLUG_WORDS and "{token}" not in text:
         text = "{slug}"
@@ -257,6 +259,8 @@ def group_urls(
     kept: dict[Region, list[int]] = {
         region: [] for region, count in counts.items() if count >= fewest
     }
+    if not kept:
+        return {}
     for form, numbers in forms.items():
         for region in dict.fromkeys(_regions_of_form(form)):
             members = kept.get(region)

@@ -25,10 +25,11 @@ __all__ = ["RunningFacts", "running_facts"]
 
 # A result's row of the buffer begins with its page; its links, which are most of it, come last.
 # Quotes within a text are escaped, so this stands for the end of the page only.
+_PAGE = '{"pages":'
 _END_OF_PAGE = '],"fetches":'
+# Which rows have a page is told by what comes back: asked in SQL, it reads each row twice.
 _PAGES_IN_BUFFER = (
-    f"SELECT substr(rows, 1, instr(rows, '{_END_OF_PAGE}')) FROM buffer "
-    "WHERE rows LIKE '{\"pages\":%' ORDER BY seq"
+    f"SELECT substr(rows, 1, instr(rows, '{_END_OF_PAGE}')) FROM buffer ORDER BY seq"
 )
 
 
@@ -121,6 +122,8 @@ def _pages(connection: sqlite3.Connection, folder: Path) -> dict[str, list[Any]]
                     for column in PAGE_COLUMNS:
                         columns[column] += batch.column(column).to_pylist()
     for (text,) in connection.execute(_PAGES_IN_BUFFER):
+        if not text.startswith(_PAGE):
+            continue
         for page in orjson.loads(f"{text}}}")["pages"]:
             for column in PAGE_COLUMNS:
                 columns[column].append(page.get(column))
