@@ -468,3 +468,10 @@ def test_every_budget_says_what_was_left_and_where(
     assert f"{waiting} pending" in out
     if len(summary["left"]) == 2:
         assert "pending by host: 127." in out
+
+
+def test_a_look_gives_way_to_the_crawl_and_leaves_the_interpreter_as_it_was() -> None:
+    usual = sys.getswitchinterval()
+    with trap_watch._giving_way():
+        assert sys.getswitchinterval() < usual
+    assert sys.getswitchinterval() == usual

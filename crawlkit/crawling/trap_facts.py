@@ -28,9 +28,7 @@ __all__ = ["RunningFacts", "running_facts"]
 _PAGE = '{"pages":'
 _END_OF_PAGE = '],"fetches":'
 # Which rows have a page is told by what comes back: asked in SQL, it reads each row twice.
-_PAGES_IN_BUFFER = (
-    f"SELECT substr(rows, 1, instr(rows, '{_END_OF_PAGE}')) FROM buffer ORDER BY seq"
-)
+_PAGES_IN_BUFFER = f"SELECT substr(rows, 1, instr(rows, '{_END_OF_PAGE}')) FROM buffer ORDER BY seq"
 
 
 class RunningFacts(NamedTuple):

@@ -31,6 +31,8 @@ is no news.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,7 +42,7 @@ from crawlkit.web.patterns import compile_patterns
 from crawlkit.web.spare_memory import return_spare_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from crawlkit.audit.crawl_facts import CrawlFacts
@@ -63,6 +65,7 @@ MOST_URLS = 200_000
 _SECONDS_PER_URL = 40e-6
 """Of a first look; later ones go by what the last one took."""
 _WINDOW_PAGES = 50
+_SWITCH_SECONDS = 0.0002
 _TEXTS = 2_000
 # A pattern fits that takes nearly all of the trap, and of everything else next to nothing.
 _COVERED, _LOST = 0.95, 0.01
@@ -193,10 +196,11 @@ class TrapWatch:
         seen_to = known = 0
         problem = None
         try:
-            running = running_facts(self._folder, bodies=self._settings.keep_bodies)
-            known, seen_to = len(running.facts.urls), running.last
-            traps = trap_regions(running.facts, alpha=ALPHA / (number * (number + 1)))
-            seen = [new for trap in traps if (new := self._judge(trap, running, pages))]
+            with _giving_way():
+                running = running_facts(self._folder, bodies=self._settings.keep_bodies)
+                known, seen_to = len(running.facts.urls), running.last
+                traps = trap_regions(running.facts, alpha=ALPHA / (number * (number + 1)))
+                seen = [new for trap in traps if (new := self._judge(trap, running, pages))]
         except Exception as error:  # noqa: BLE001 - the crawl must not end for it; it is told
             self._over = True
             problem = f"{type(error).__name__}: {error}"[:500]
@@ -233,6 +237,17 @@ class TrapWatch:
         matches = region.matcher()
         region.fits = _fits(matches, trap, facts)
         return SeenTrap(region, [number for url, number in running.waiting.items() if matches(url)])
+
+
+@contextlib.contextmanager
+def _giving_way() -> Iterator[None]:
+    """Let the crawl have the interpreter soon whenever it wants it, not after 5 ms each time."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(min(usual, _SWITCH_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def _fits(matches: Callable[[str], bool], trap: Trap, facts: CrawlFacts) -> bool:
