@@ -180,3 +180,28 @@ def test_encrypted_answers_are_looked_for_too(tmp_path: Path) -> None:
             assert (response.error, response.flags) == (None, ())
             assert response.body in (PAGE, b"page of a crawl " * 9_000)
         assert server.connections == 1
+
+
+def test_what_came_in_time_counts_however_late_it_is_looked_at(
+    server: HostileServer, fetcher: Fetcher
+) -> None:
+    asked = begin(server, fetcher, OK)
+    time.sleep(SECONDS + 0.1)  # the crawl's thread was busy with a large page
+    assert asked.is_due()
+    response = asked.answer()
+    assert response is not None
+    assert (response.body, response.error) == (PAGE, None)
+
+
+def test_the_text_of_a_redirect_may_not_take_all_the_time(server: HostileServer) -> None:
+    head = b"HTTP/1.1 301 Moved\r\nLocation: /to\r\nContent-Length: 20\r\n\r\n"
+    with Fetcher(Http(timeout=30)) as fetcher:
+        asked = begin(server, fetcher, head, SILENCE)
+        assert asked.may_take_long()
+        select.select([asked], [], [], 5)
+        assert asked.answer() is None
+        assert not asked.may_take_long()
+        response = asked.wait()
+    assert response.error is None
+    assert response.location == server.url("/to")
+    assert response.elapsed < 5

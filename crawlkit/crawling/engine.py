@@ -252,6 +252,8 @@ class Engine:
                 self._digest()
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             self._fail(error)
+        finally:
+            self._requests.give_up()
 
     def _digest(self) -> None:
         """Make results of what has arrived.

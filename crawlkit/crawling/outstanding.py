@@ -71,7 +71,7 @@ class Arrival(NamedTuple):
 class Outstanding:
     """Sends requests and brings what comes of them; its methods are for the crawl's one thread.
 
-    Only :meth:`wake` and :meth:`join` may be called by others.
+    Only :meth:`wake`, :meth:`join` and :meth:`dismiss` may be called by others.
 
     Parameters
     ----------
@@ -142,8 +142,13 @@ class Outstanding:
         if self._errands_out > len(self._threads):
             name = f"crawlkit-errand-{len(self._threads)}"
             thread = threading.Thread(target=self._run_errands, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more: the errand waits for one of ours
+                if not self._threads:
+                    raise
+            else:
+                self._threads.append(thread)
         self._errands.put((request, errand))
 
     def _run_errands(self) -> None:
@@ -158,6 +163,7 @@ class Outstanding:
             self._brought.append(Arrival(request, brought))
             if self._asleep:
                 self.wake()
+        self._errands.put(None)  # for the next thread, also one that is started only now
 
     # -- home ------------------------------------------------------------------------------
 
@@ -195,7 +201,8 @@ class Outstanding:
         response = asked.answer()
         if response is None:
             request.looks += 1
-            if request.looks < _LOOKS and asked.fileno() == handle:
+            patient = request.looks < _LOOKS and asked.may_take_long()
+            if patient and asked.fileno() == handle:
                 return
         del self._watched[handle]
         self._poll.unregister(handle)
@@ -213,6 +220,13 @@ class Outstanding:
         for handle, request in list(self._watched.items()):
             if request.asked is not None and request.asked.is_due():
                 self._look(handle, request, arrived)
+
+    def give_up(self) -> None:
+        """Close the connections of the requests that are watched: nobody will read the answers."""
+        for request in self._watched.values():
+            if request.asked is not None:
+                request.asked.close()
+        self._watched.clear()
 
     # -- from other threads ----------------------------------------------------------------
 
@@ -233,8 +247,7 @@ class Outstanding:
 
     def dismiss(self) -> None:
         """Let the threads of errands end when they have done what they do."""
-        for _ in self._threads:
-            self._errands.put(None)
+        self._errands.put(None)
 
     def close(self) -> None:
         """Close what wakes; nothing can be waited for any more."""

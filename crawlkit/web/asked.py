@@ -63,6 +63,18 @@ class Asked:
         """Return whether there is no time left, so that :meth:`answer` ends it."""
         return self._exchange.guard.is_over()
 
+    def may_take_long(self) -> bool:
+        """Return whether the rest of an answer is worth all the time of the request.
+
+        That of a redirect is not: it is waited for briefly, see :meth:`wait`.
+        """
+        response = self._exchange.response
+        return response.location is None and response.error is None
+
+    def close(self) -> None:
+        """Give the request up."""
+        self._connection.close()
+
     def answer(self) -> Response | None:
         """Return the response if all of it is there; None when it must be waited for."""
         if self._closed:

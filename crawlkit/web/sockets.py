@@ -139,10 +139,10 @@ class GuardedSocket(socket.socket):
             return data
 
     def _recv_at_once(self, kept: list[bytes], buflen: int, flags: int) -> bytes:
-        self.guard.wait()
         try:
             data = super().recv(buflen, flags)
         except (BlockingIOError, ssl.SSLWantReadError):
+            self.guard.wait()  # what is there came in time, however late it is looked at
             raise NotYet from None
         self.guard.received += len(data)
         kept.append(data)
