@@ -106,11 +106,21 @@ class Exchange:
         FetchFailed, OSError
             When there is no complete answer.
         """
-        self.complete(*self._ask(origin, request))
+        received = self.guard.received
+        connection = self._connections.take(origin, self.guard)
+        try:
+            answer = self._send(connection, request)
+        except (FetchFailed, OSError) as error:
+            silent = self.guard.received == received
+            if not (connection.used and silent and is_closed(error)):
+                raise
+            self.run_again(origin, request)
+        else:
+            self.complete(connection, answer)
 
     def run_again(self, origin: Origin, request: bytes) -> None:
         """Send a request once more, on a fresh connection, since an idle one was closed."""
-        self.flags = ["reconnected"]
+        self.flags.append("reconnected")
         connection = self._connections.take(origin, self.guard, fresh=True)
         self.complete(connection, self._send(connection, request))
 
@@ -160,19 +170,6 @@ class Exchange:
     def body_bytes_so_far(self) -> int:
         """Return how much of the body has arrived, frames of chunks included."""
         return 0 if self._head_end is None else self.guard.received - self._head_end
-
-    def _ask(self, origin: Origin, request: bytes) -> tuple[Connection, Answer]:
-        received = self.guard.received
-        connection = self._connections.take(origin, self.guard)
-        try:
-            return connection, self._send(connection, request)
-        except (FetchFailed, OSError) as error:
-            silent = self.guard.received == received
-            if not (connection.used and silent and is_closed(error)):
-                raise
-        self.flags.append("reconnected")
-        connection = self._connections.take(origin, self.guard, fresh=True)
-        return connection, self._send(connection, request)
 
     def _send(self, connection: Connection, request: bytes) -> Answer:
         self.response.peer = connection.sock.peer

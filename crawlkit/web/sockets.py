@@ -112,7 +112,6 @@ class GuardedSocket(socket.socket):
 
     def look(self) -> None:
         """Let reads raise `NotYet` instead of waiting, and give again what a look has read."""
-        self._unread = b"".join(self._looked_at or ()) or self._unread
         self._looked_at = [self._unread] if self._unread else []
         self.settimeout(0.0)
 
